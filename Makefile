@@ -1,0 +1,46 @@
+# Everything runs in a virtual environment inside the checkout; the first target that needs it makes it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-slow lint format docs bench clean
+
+help:  ## what can be made
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+$(STAMP): pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "isl needs Python 3.11 or newer, found " + sys.version.split()[0] + "; set PYTHON=...")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@touch $@
+
+demo: $(STAMP)  ## solve Deep Sea 20 with four seeds and draw what happened
+	$(BIN)/isl train deep_sea/20 --agent isl --seeds 4 --until-solved --out runs/demo
+	$(BIN)/python scripts/draw_demo.py runs/demo
+
+test: lint  ## lint, then the whole test suite
+	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-slow: $(STAMP)  ## the tests that take minutes each
+	$(BIN)/python -m pytest -m slow
+
+lint: $(STAMP)  ## ruff and mypy (strict on src/)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+format: $(STAMP)  ## rewrite the code the way lint wants it
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: $(STAMP)  ## the documentation site, in site/
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
+	$(BIN)/mkdocs build --strict
+
+bench: $(STAMP)  ## speed beside softmax, peers and the machine's limit
+	$(BIN)/python -m benchmarks.exploration
+
+clean:  ## remove what was built, keep runs/
+	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

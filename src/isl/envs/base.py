@@ -1,0 +1,50 @@
+"""What a compiled task is: a frozen description with two pure functions.
+
+A task never resets itself and never counts episodes: the loop that runs it does both.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import jax
+from gymnasium.spaces import Space
+
+State = Any  # a pytree of arrays
+
+
+class TimeStep(NamedTuple):
+    """What one step of a task gives back."""
+
+    state: State
+    obs: jax.Array
+    reward: jax.Array  # float32 scalar
+    discount: jax.Array  # float32 scalar: 0 at termination, 1 otherwise (truncation included)
+    last: jax.Array  # bool scalar: the episode is over, by termination or truncation
+    info: dict[str, jax.Array]  # per-step facts summed over the episode, e.g. {"goal": 0 or 1}
+
+
+class Environment(Protocol):
+    """A task whose `reset` and `step` can be traced, `vmap`ped and scanned."""
+
+    @property
+    def name(self) -> str:
+        """The task's id, as typed on the command line: `deep_sea/20`."""
+
+    @property
+    def observation_space(self) -> Space[Any]:
+        """Of one observation; it decides the torso of the networks."""
+
+    @property
+    def num_actions(self) -> int:
+        """Actions are 0 … num_actions − 1."""
+
+    @property
+    def default_episodes(self) -> int:
+        """The budget when the user gives none."""
+
+    def reset(self, key: jax.Array) -> tuple[State, jax.Array]:
+        """Start an episode: (state, first observation)."""
+
+    def step(self, state: State, action: jax.Array, key: jax.Array) -> TimeStep:
+        """Take one action. Calling it after `last` without a `reset` is an error of the caller."""
