@@ -1,4 +1,8 @@
-"""The one exception that means: the user asked for something that cannot be done."""
+"""The exceptions that a user may meet. Each message is one line that says what to do."""
+
+from __future__ import annotations
+
+import os
 
 
 class UsageError(ValueError):
@@ -7,3 +11,29 @@ class UsageError(ValueError):
     Its message is one line that says what is wrong, what was expected and how to fix it. The
     command line prints that line and exits with code 2, without a traceback.
     """
+
+
+class UnsupportedFormat(UsageError):
+    """A file written by another version of the project, in a format this one does not read."""
+
+
+class DamagedFile(RuntimeError):
+    """A file that is not what its writer left, or not what the reader asked for: never loaded."""
+
+    def __init__(self, path: os.PathLike[str] | str, reason: str) -> None:
+        super().__init__(f"{os.fspath(path)}: {reason}")
+        self.path = os.fspath(path)
+        self.reason = reason
+
+
+class CannotWrite(OSError):
+    """A write that the operating system refused; what the path held before is untouched."""
+
+    def __init__(self, path: os.PathLike[str] | str, error: OSError) -> None:
+        super().__init__(error.errno, error.strerror or str(error), os.fspath(path))
+
+    def __str__(self) -> str:
+        return (
+            f"cannot write {self.filename}: {self.strerror}; "
+            "finished files are intact, so repeat the command once that is solved"
+        )
