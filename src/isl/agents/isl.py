@@ -1,0 +1,213 @@
+"""The Information Seeking Learner (Cassano & Sayed), Algorithm 1 and eq. (costs).
+
+Three approximators: q̂ (values), ρ (an estimate of E δ) and ℓ (how wrong q̂ may be). The policy π* and
+the value v* follow from q̂ and ℓ in closed form (isl.exploration). This is the paper with:
+  * q_T = r + γ·discount·v*(s′): the paper's text leaves out γ, and the end of an episode;
+  * q̂ descends along (1−η₂)δ + η₂ρ: the literal gradient of J_q halves the ρ part;
+  * one δ for all three losses: targets ω̃, ν̃ for s′, the current ω for s, no gradient through it;
+  * ρ in J_q and in ℓ_T is the current one: Algorithm 1 never updates a target for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from gymnasium.spaces import Space
+from jax.lax import stop_gradient
+
+from isl import config
+from isl.agent import Agent, Metrics, Schedule, Transition, no_episode, store_as_is
+from isl.config import hyper
+from isl.exploration import pareto_optimal, uc_policy, uc_value
+from isl.networks import Network, dummy_observation
+
+
+@dataclass(frozen=True)
+class Config(config.Config):
+    """ISL's hyper-parameters; the defaults are the paper's for Deep Sea."""
+
+    batch_size: int = hyper(256, "transitions per update", at_least=1)
+    learning_starts: int = hyper(512, "uniformly random steps before the first update", at_least=1)
+    steps: int = hyper(2, "environment steps T between updates", at_least=1)
+    target_period: int = hyper(2, "updates between two copies to the targets", at_least=1)
+    kappa: float = hyper(1.0, "weight κ of the information objective, in reward units", above=0)
+    eta1: float = hyper(
+        0.9, "η₁: share of |ρ| against |δ| in the target of ℓ", at_least=0, at_most=1
+    )
+    eta2: float = hyper(0.1, "η₂: share of ρ against δ in the step of q̂", at_least=0, at_most=1)
+    lr_q: float = hyper(2e-4, "Adam's learning rate of q̂", above=0)
+    lr_rho: float = hyper(1e-4, "Adam's learning rate of ρ", above=0)
+    lr_ell: float = hyper(5e-5, "Adam's learning rate of ℓ", above=0)
+    ell_min: float = hyper(1e-12, "smallest ℓ the network can give", above=0)
+    ell_max: float = hyper(100.0, "largest ℓ the network can give", above=0)
+    ell_bias: bool = hyper(False, "biases in the ℓ networks (docs/paper.md says what they break)")
+    ell_ensemble: int = hyper(
+        1, "ℓ approximators; one, drawn at random, serves each time", at_least=1
+    )
+    double_ell: bool = hyper(False, "pick argmax ℓ(s′) with the online nets, read the targets")
+    sound: bool = hyper(False, "add γ(max q̂(s′) − v̂(s′)) to the target of ℓ: the bound that holds")
+
+
+class Params(NamedTuple):
+    """The parameters of q̂ (ω), ρ (θ) and ℓ (ν); those of ℓ have leading axes [ensemble, action]."""
+
+    q: Any
+    rho: Any
+    ell: Any
+
+
+class Learner(NamedTuple):
+    params: Params
+    opt: Params  # the optimiser state of each
+
+
+class Target(NamedTuple):
+    q: Any  # ω̃
+    ell: Any  # ν̃
+
+
+def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
+    """ISL for an observation space and a number of actions."""
+    values = Network(observation_space, cfg.hidden, num_actions)  # both q̂ and ρ
+    uncertainty = Network(observation_space, cfg.hidden, 1, bias=cfg.ell_bias)  # ℓ of one action
+    optimisers = Params(*(optax.adam(rate) for rate in (cfg.lr_q, cfg.lr_rho, cfg.lr_ell)))
+
+    def ell_of(params: Any, obs: jax.Array) -> jax.Array:
+        """ℓ(s, ·) of one ensemble member: a separate network per action, sigmoid to the range."""
+        logits = jax.vmap(uncertainty.apply, in_axes=(0, None), out_axes=-1)(params, obs)[..., 0, :]
+        return cfg.ell_min + (cfg.ell_max - cfg.ell_min) * jax.nn.sigmoid(logits)
+
+    def draw_member(key: jax.Array) -> jax.Array | int:
+        return jax.random.randint(key, (), 0, cfg.ell_ensemble) if cfg.ell_ensemble > 1 else 0
+
+    def init(key: jax.Array) -> Learner:
+        key_q, key_rho, key_ell = jax.random.split(key, 3)
+        obs = dummy_observation(observation_space)
+        ell_keys = jax.random.split(key_ell, (cfg.ell_ensemble, num_actions))
+        params = Params(
+            q=values.init(key_q, obs),
+            rho=values.init(key_rho, obs),
+            ell=jax.vmap(jax.vmap(lambda k: uncertainty.init(k, obs)))(ell_keys),
+        )
+        opt = Params(
+            q=optimisers.q.init(params.q),
+            rho=optimisers.rho.init(params.rho),
+            ell=jax.vmap(optimisers.ell.init)(params.ell),
+        )
+        return Learner(params, opt)
+
+    def act(learner: Learner, episode: tuple[()], obs: jax.Array, key: jax.Array) -> jax.Array:
+        key_member, key_action = jax.random.split(key)
+        q = values.apply(learner.params.q, obs)
+        ell = ell_of(_member(learner.params.ell, draw_member(key_member)), obs)
+        pi = uc_policy(q, ell, cfg.kappa)  # eq. (optimal_policy)
+        threshold = jax.random.uniform(key_action)
+        return jnp.sum(jnp.cumsum(pi)[:-1] <= threshold, dtype=jnp.int32)
+
+    def exploit(learner: Learner, obs: jax.Array) -> jax.Array:
+        return jnp.argmax(values.apply(learner.params.q, obs), axis=-1).astype(jnp.int32)
+
+    def target(learner: Learner) -> Target:
+        return Target(learner.params.q, learner.params.ell)
+
+    def loss(params: Params, frozen: Target, batch: Transition) -> tuple[jax.Array, Metrics]:
+        """J_q + J_ρ + J_ℓ of eq. (costs); they share no parameter, so one gradient serves all."""
+        chosen = jax.nn.one_hot(batch.action, num_actions)
+        q_tm1 = jnp.sum(values.apply(params.q, batch.obs) * chosen, axis=-1)
+        rho_tm1 = jnp.sum(values.apply(params.rho, batch.obs) * chosen, axis=-1)
+        ell_tm1 = jnp.sum(ell_of(params.ell, batch.obs) * chosen, axis=-1)
+
+        q_t = values.apply(frozen.q, batch.next_obs)
+        ell_t = ell_of(frozen.ell, batch.next_obs)
+        v_t = uc_value(q_t, ell_t, cfg.kappa)  # eq. (optimal_value_function)
+        if cfg.double_ell:
+            pick = jnp.argmax(ell_of(params.ell, batch.next_obs), axis=-1)
+            ell_max_t = jnp.sum(ell_t * jax.nn.one_hot(pick, num_actions), axis=-1)
+        else:
+            ell_max_t = jnp.max(ell_t, axis=-1)
+        if cfg.sound:  # v̂ ≤ max q̂, so ṽ is bounded by max ℓ plus what the KL term took away
+            ell_max_t = ell_max_t + jnp.max(q_t, axis=-1) - v_t
+
+        discount = cfg.gamma * batch.discount
+        delta = stop_gradient(batch.reward + discount * v_t - q_tm1)  # δ = q_T − q̂
+        rho = stop_gradient(rho_tm1)
+        ell_target = stop_gradient(  # eq. (l_T)
+            (1 - cfg.eta1) * jnp.abs(delta) + cfg.eta1 * jnp.abs(rho) + discount * ell_max_t
+        )
+        loss_q = -jnp.mean(((1 - cfg.eta2) * delta + cfg.eta2 * rho) * q_tm1)  # J_q's direction
+        loss_rho = 0.5 * jnp.mean((delta - rho_tm1) ** 2)  # J_ρ
+        loss_ell = 0.5 * jnp.mean((ell_target - ell_tm1) ** 2)  # J_ℓ
+        metrics = {
+            "td_error": jnp.mean(jnp.abs(delta)),
+            "loss_rho": loss_rho,
+            "loss_ell": loss_ell,
+            "q": jnp.mean(q_tm1),
+            "ell": jnp.mean(ell_tm1),
+        }
+        return loss_q + loss_rho + loss_ell, metrics
+
+    def update(
+        learner: Learner, frozen: Target, batch: Transition, key: jax.Array
+    ) -> tuple[Learner, Metrics]:
+        member = draw_member(key)
+        params = learner.params._replace(ell=_member(learner.params.ell, member))
+        opt = learner.opt._replace(ell=_member(learner.opt.ell, member))
+        frozen = frozen._replace(ell=_member(frozen.ell, member))
+        grads, metrics = jax.grad(loss, has_aux=True)(stop_gradient(params), frozen, batch)
+        stepped = [
+            optimiser.update(grad, state)
+            for optimiser, grad, state in zip(optimisers, grads, opt, strict=True)
+        ]
+        params = Params(
+            *(optax.apply_updates(p, up) for p, (up, _) in zip(params, stepped, strict=True))
+        )
+        opt = Params(*(state for _, state in stepped))
+        return Learner(
+            params._replace(ell=_with_member(learner.params.ell, member, params.ell)),
+            opt._replace(ell=_with_member(learner.opt.ell, member, opt.ell)),
+        ), metrics
+
+    def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
+        q = values.apply(learner.params.q, obs)
+        ell = ell_of(_member(learner.params.ell, 0), obs)
+        return {
+            "q": q,
+            "ell": ell,
+            "policy": uc_policy(q, ell, cfg.kappa),
+            "pareto": pareto_optimal(q, ell),
+            "value": uc_value(q, ell, cfg.kappa),
+        }
+
+    return Agent(
+        schedule=Schedule(
+            steps=cfg.steps,
+            updates=cfg.updates,
+            target_period=cfg.target_period,
+            batch_size=cfg.batch_size,
+            replay_capacity=cfg.replay_capacity,
+            learning_starts=cfg.learning_starts,
+            random_start=True,
+        ),
+        init=init,
+        begin_episode=no_episode,
+        act=act,
+        exploit=exploit,
+        observe=store_as_is,
+        update=update,
+        target=target,
+        inspect=inspect,
+    )
+
+
+def _member(tree: Any, index: jax.Array | int) -> Any:
+    """One ensemble member of a tree stacked along its leading axis."""
+    return jax.tree.map(lambda x: x[index], tree)
+
+
+def _with_member(tree: Any, index: jax.Array | int, member: Any) -> Any:
+    """The stacked tree with that member replaced."""
+    return jax.tree.map(lambda x, new: x.at[index].set(new), tree, member)

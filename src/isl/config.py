@@ -1,0 +1,100 @@
+"""Hyper-parameters: frozen dataclasses whose fields carry their own check and help text.
+
+One definition serves the library, the preset files, the command line and the run's hash.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import math
+import typing
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+from isl.errors import UsageError
+
+
+def hyper(
+    default: Any,
+    help: str,
+    *,
+    above: float | None = None,
+    at_least: float | None = None,
+    at_most: float | None = None,
+) -> Any:
+    """A dataclass field with its documentation and its bounds."""
+    return field(
+        default=default,
+        metadata={"help": help, "above": above, "at_least": at_least, "at_most": at_most},
+    )
+
+
+@dataclass(frozen=True)
+class Config:
+    """Base of every agent's `Config`: the fields that the loop needs, checked on construction."""
+
+    gamma: float = hyper(0.99, "discount factor γ", at_least=0, at_most=1)
+    hidden: tuple[int, ...] = hyper((50, 50), "units of each hidden layer", at_least=1)
+    batch_size: int = hyper(128, "transitions per update", at_least=1)
+    replay_capacity: int = hyper(100_000, "transitions the replay buffer holds", at_least=1)
+    learning_starts: int = hyper(128, "transitions stored before the first update", at_least=1)
+    steps: int = hyper(1, "environment steps T between updates", at_least=1)
+    updates: int = hyper(1, "updates I after every T environment steps", at_least=1)
+    target_period: int = hyper(4, "updates between two copies to the targets", at_least=1)
+
+    def __post_init__(self) -> None:
+        for option in dataclasses.fields(self):
+            checked = _checked(option, getattr(self, option.name), types_of(type(self)))
+            object.__setattr__(self, option.name, checked)
+
+    def replace(self, overrides: dict[str, Any]) -> Self:
+        """This config with some fields changed; an unknown name is an error, with a suggestion."""
+        known = [option.name for option in dataclasses.fields(self)]
+        for name in overrides:
+            if name not in known:
+                close = difflib.get_close_matches(name, known, n=1)
+                hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
+                raise UsageError(f"unknown hyper-parameter {name!r}; {hint}")
+        return dataclasses.replace(self, **overrides)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON values, in the order of definition."""
+        values = dataclasses.asdict(self)
+        return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+
+def types_of(config: type[Config]) -> dict[str, Any]:
+    """The resolved type of every field."""
+    return typing.get_type_hints(config)
+
+
+def _checked(option: dataclasses.Field[Any], value: Any, types: dict[str, Any]) -> Any:
+    name, wanted = option.name, types[option.name]
+    if wanted is bool:
+        if not isinstance(value, bool):
+            raise UsageError(f"{name} must be true or false, got {value!r}")
+        return value
+    if wanted == tuple[int, ...]:
+        if not isinstance(value, list | tuple) or not value:
+            raise UsageError(f"{name} must be a list of whole numbers, got {value!r}")
+        return tuple(int(_checked_number(option, int, item)) for item in value)
+    return _checked_number(option, wanted, value)
+
+
+def _checked_number(option: dataclasses.Field[Any], wanted: type, value: Any) -> float | int:
+    name, bounds = option.name, option.metadata
+    kind = "a whole number" if wanted is int else "a number"
+    whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise UsageError(f"{name} must be {kind}, got {value!r}")
+    if wanted is int and not whole:
+        raise UsageError(f"{name} must be {kind}, got {value!r}")
+    above, low, high = bounds["above"], bounds["at_least"], bounds["at_most"]
+    if above is not None and not value > above:
+        raise UsageError(f"{name} must be > {above:g}, got {value:g}")
+    if low is not None and not value >= low:
+        raise UsageError(f"{name} must be >= {low:g}, got {value:g}")
+    if high is not None and not value <= high:
+        raise UsageError(f"{name} must be <= {high:g}, got {value:g}")
+    return wanted(value)
