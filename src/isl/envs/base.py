@@ -40,6 +40,10 @@ class Environment(Protocol):
         """Actions are 0 … num_actions − 1."""
 
     @property
+    def max_episode_steps(self) -> int:
+        """Steps in the longest episode."""
+
+    @property
     def default_episodes(self) -> int:
         """The budget when the user gives none."""
 

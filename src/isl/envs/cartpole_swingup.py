@@ -106,6 +106,10 @@ class CartpoleSwingup:
         return 3
 
     @property
+    def max_episode_steps(self) -> int:
+        return MAX_STEPS
+
+    @property
     def default_episodes(self) -> int:
         return 1_000
 

@@ -72,6 +72,10 @@ class DeepSea:
         return 2
 
     @property
+    def max_episode_steps(self) -> int:
+        return self.size
+
+    @property
     def default_episodes(self) -> int:
         return 10_000
 
