@@ -13,10 +13,6 @@ class UsageError(ValueError):
     """
 
 
-class UnsupportedFormat(UsageError):
-    """A file written by another version of the project, in a format this one does not read."""
-
-
 class DamagedFile(RuntimeError):
     """A file that is not what its writer left, or not what the reader asked for: never loaded."""
 
@@ -24,6 +20,10 @@ class DamagedFile(RuntimeError):
         super().__init__(f"{os.fspath(path)}: {reason}")
         self.path = os.fspath(path)
         self.reason = reason
+
+
+class UnsupportedFormat(DamagedFile):
+    """A file written by another version of the project, in a format this one does not read."""
 
 
 class CannotWrite(OSError):
@@ -37,3 +37,10 @@ class CannotWrite(OSError):
             f"cannot write {self.filename}: {self.strerror}; "
             "finished files are intact, so repeat the command once that is solved"
         )
+
+
+class Locked(RuntimeError):
+    """Another process is at work in the same folder."""
+
+    def __init__(self, path: os.PathLike[str] | str) -> None:
+        super().__init__(f"{os.fspath(path)} is held by another process: wait for it to end")

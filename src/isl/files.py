@@ -9,20 +9,23 @@ anything. Checksums find damage; they do not prove who wrote a file.
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
 import re
 import secrets
 import stat
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import BufferedReader
 from itertools import accumulate
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from isl.errors import CannotWrite, DamagedFile, UnsupportedFormat
+from isl.errors import CannotWrite, DamagedFile, Locked, UnsupportedFormat
 
 MAX_JSON_BYTES = 16 << 20
 MAX_JSON_DEPTH = 64
@@ -114,28 +117,78 @@ def remove_stale_tmp(folder: Path) -> None:
         remove(path)
 
 
-def _open_regular(path: Path) -> int:
-    """A descriptor of a regular file: no link is followed and no pipe is waited for."""
+@contextmanager
+def lock(path: Path) -> Iterator[None]:
+    """Hold the advisory lock on `path`, or raise `Locked` at once if another process does.
+
+    The kernel releases it with the process, however that ends, so it is never left stuck. The
+    file stays: deleting a lock file lets two processes hold two different ones. It works among
+    the processes of one host; among hosts, as far as the file system's `flock` does (NFS from
+    version 4, not with `nolock` or `local_lock`).
+    """
+    with _naming(path):
+        fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+    try:
+        with _naming(path):
+            _acquire(fd, path)
+        yield
+    finally:
+        os.close(fd)
+
+
+def _acquire(fd: int, path: Path, attempts: int = 5) -> None:
+    for attempt in range(attempts):
+        try:
+            return fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if attempt == attempts - 1:
+                raise Locked(path) from None
+            time.sleep(0.01)  # `is_locked` may hold it for some microseconds
+    raise AssertionError("unreachable")
+
+
+def is_locked(path: Path) -> bool:
+    """Whether some process holds the lock on `path`."""
+    try:
+        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(fd)
+    return False
+
+
+@contextmanager
+def open_regular(path: Path) -> Iterator[BufferedReader]:
+    """Open a regular file for reading: no link is followed and no pipe is waited for."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         if error.errno == errno.ELOOP:
             raise DamagedFile(path, "is a symbolic link; expected a regular file") from error
         raise
-    if not stat.S_ISREG(os.fstat(fd).st_mode):
-        os.close(fd)
-        raise DamagedFile(path, "is not a regular file")
-    return fd
+    with open(fd, "rb") as file:
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            raise DamagedFile(path, "is not a regular file")
+        try:
+            yield file
+        except OSError as error:
+            if error.errno != errno.EIO:
+                raise
+            raise DamagedFile(path, "cannot be read: input/output error") from error
 
 
 def read_bytes(path: Path, max_bytes: int) -> bytes:
     """The content of a regular file of at most `max_bytes`."""
-    with open(_open_regular(path), "rb") as file:
+    with open_regular(path) as file:
         size = os.fstat(file.fileno()).st_size
         if size > max_bytes:
             raise DamagedFile(path, f"has {size} bytes; the limit is {max_bytes}")
-        with _readable(path):
-            return file.read(size)
+        return file.read(size)
 
 
 def sha256_bytes(data: bytes) -> str:
@@ -143,19 +196,8 @@ def sha256_bytes(data: bytes) -> str:
 
 
 def sha256_file(path: Path) -> str:
-    with open(_open_regular(path), "rb") as file, _readable(path):
+    with open_regular(path) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-@contextmanager
-def _readable(path: Path) -> Iterator[None]:
-    """A sector that the disk can no longer read is damage like any other."""
-    try:
-        yield
-    except OSError as error:
-        if error.errno == errno.EIO:
-            raise DamagedFile(path, "cannot be read: input/output error") from error
-        raise
 
 
 def canonical_json(value: Any) -> bytes:
@@ -225,8 +267,9 @@ def check_format(path: Path, value: Any, supported: int) -> dict[str, Any]:
         raise DamagedFile(path, "has no format number")
     if value["format"] != supported:
         raise UnsupportedFormat(
-            f"{path} has format {value['format']}, this version of isl reads format {supported}: "
-            "use the version that wrote it, or move the folder away"
+            path,
+            f"has format {value['format']}, this version of isl reads format {supported}: "
+            "use the version that wrote it, or move it away",
         )
     return value
 

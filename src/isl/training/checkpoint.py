@@ -9,12 +9,13 @@ checksum together, and no bit can change unnoticed. A run keeps its two latest g
 from __future__ import annotations
 
 import hashlib
+import io
 import logging
 import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import ml_dtypes
 import numpy as np
@@ -22,7 +23,7 @@ import safetensors
 import safetensors.numpy
 
 from isl import files
-from isl.errors import DamagedFile
+from isl.errors import DamagedFile, UnsupportedFormat
 
 FORMAT = 1
 FOLDER = "checkpoint"
@@ -65,20 +66,18 @@ def pack(arrays: Arrays, meta: dict[str, Any]) -> bytearray:
     """One sealed safetensors file; equal content gives equal bytes."""
     described = files.canonical_json({"format": FORMAT, "meta": meta}).decode()
     # A single metadata entry, because safetensors writes several in random order.
-    data = bytearray(safetensors.numpy.save(arrays, {"isl": "0" * 64 + described}))
+    data = safetensors.numpy.save(arrays, {"isl": "0" * 64 + described})
     if not data.startswith(_HEADER_START, 8):
         raise RuntimeError("this version of safetensors lays out its header differently")
-    data[_DIGEST] = _digest(data).encode()
-    return data
+    sealed = bytearray(data)
+    sealed[_DIGEST] = _digests(io.BytesIO(data))[1]
+    return sealed
 
 
 def unpack(path: Path, data: bytes) -> tuple[Arrays, dict[str, Any]]:
     """The arrays and metadata of a sealed file; `path` is for the message if it is damaged."""
+    _check_seal(path, io.BytesIO(data))
     header_bytes = int.from_bytes(data[:8], "little")
-    if not data.startswith(_HEADER_START, 8):
-        raise DamagedFile(path, "is not a checkpoint or model file of isl")
-    if data[_DIGEST] != _digest(data).encode():
-        raise DamagedFile(path, "does not match its own checksum")
     if header_bytes > min(len(data) - 8, _MAX_HEADER_BYTES):
         raise DamagedFile(path, f"claims a header of {header_bytes} bytes")
     header = files.parse_json(path, data[8 : 8 + header_bytes])
@@ -93,12 +92,28 @@ def unpack(path: Path, data: bytes) -> tuple[Arrays, dict[str, Any]]:
     return {name: _array(path, name, tensor) for name, tensor in tensors}, envelope["meta"]
 
 
-def _digest(data: bytes | bytearray) -> str:
-    view = memoryview(data)
-    total = hashlib.sha256(view[: _DIGEST.start])
-    total.update(b"0" * 64)
-    total.update(view[_DIGEST.stop :])
-    return total.hexdigest()
+def verify_file(path: Path) -> None:
+    """Raise `DamagedFile` unless the file is what its writer left."""
+    with files.open_regular(path) as file:
+        _check_seal(path, file)
+
+
+def _check_seal(path: Path, stream: BinaryIO) -> None:
+    if stream.read(_DIGEST.start)[8:] != _HEADER_START:
+        raise DamagedFile(path, "is not a checkpoint or model file of isl")
+    stream.seek(0)
+    claimed, actual = _digests(stream)
+    if claimed != actual:
+        raise DamagedFile(path, "does not match its own checksum")
+
+
+def _digests(stream: BinaryIO) -> tuple[bytes, bytes]:
+    """The digest in a file, and the one that belongs there."""
+    total = hashlib.sha256(stream.read(_DIGEST.start) + b"0" * 64)
+    claimed = stream.read(64)
+    while chunk := stream.read(1 << 20):
+        total.update(chunk)
+    return claimed, total.hexdigest().encode()
 
 
 def _array(path: Path, name: str, tensor: dict[str, Any]) -> np.ndarray[Any, np.dtype[Any]]:
@@ -212,6 +227,8 @@ def latest(run_dir: Path, template: Any) -> tuple[Any, dict[str, Any]] | None:
     for path in reversed(generations(run_dir)):
         try:
             return load_file(path, template)
+        except UnsupportedFormat:
+            raise  # intact work of another version: starting anew would delete it
         except DamagedFile as error:
             log.warning("checkpoint skipped: %s", error)
     return None
