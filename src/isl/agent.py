@@ -18,6 +18,9 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
+import optax
+
+from isl.config import Config
 
 Learner = Any
 Target = Any
@@ -60,6 +63,26 @@ class Agent(NamedTuple):
     update: Callable[[Learner, Target, Item, jax.Array], tuple[Learner, Metrics]]  # one SGD step
     target: Callable[[Learner], Target]  # what `update` treats as frozen
     inspect: Callable[[Learner, Any], dict[str, jax.Array]]  # what it believes: q, ell, policy …
+
+
+def schedule_of(config: Config, random_start: bool = False) -> Schedule:
+    """The schedule that a config's fields describe."""
+    return Schedule(
+        steps=config.steps,
+        updates=config.updates,
+        target_period=config.target_period,
+        batch_size=config.batch_size,
+        replay_capacity=config.replay_capacity,
+        learning_starts=config.learning_starts,
+        random_start=random_start,
+    )
+
+
+def descend(optimisers: Any, params: Any, opt: Any, grads: Any) -> tuple[Any, Any]:
+    """One step of each optimiser on its own parameters: (params, opt), named tuples alike."""
+    stepped = [o.update(g, s) for o, g, s in zip(optimisers, grads, opt, strict=True)]
+    moved = [optax.apply_updates(p, u) for p, (u, _) in zip(params, stepped, strict=True)]
+    return type(params)(*moved), type(opt)(*(state for _, state in stepped))
 
 
 def no_episode(learner: Learner, key: jax.Array) -> Episode:

@@ -1,0 +1,119 @@
+"""DQN (Mnih et al. 2015): the control that shows what no deep exploration looks like.
+
+This is the BSP agent (isl.agents.boot_dqn) without its ensemble and priors, with:
+  * ε-greedy actions, ε falling linearly over the first `epsilon_steps` environment steps;
+  * squared errors and Adam, as for all agents here, where Mnih et al. clip errors and use RMSProp;
+  * double Q-learning (van Hasselt et al. 2016) on request.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from gymnasium.spaces import Space
+from jax.lax import stop_gradient
+
+from isl import config
+from isl.agent import Agent, Metrics, Transition, no_episode, schedule_of
+from isl.config import hyper
+from isl.networks import Network, dummy_observation
+
+
+@dataclass(frozen=True)
+class Config(config.Config):
+    """DQN's hyper-parameters; the defaults are BSP's for Deep Sea."""
+
+    target_period: int = hyper(5, "updates between two copies to the target", at_least=1)
+    lr: float = hyper(5e-4, "Adam's learning rate", above=0)
+    epsilon_start: float = hyper(1.0, "share of random actions at first", at_least=0, at_most=1)
+    epsilon_end: float = hyper(0.05, "share of random actions at last", at_least=0, at_most=1)
+    epsilon_steps: int = hyper(10_000, "environment steps from the first ε to the last", at_least=1)
+    double_q: bool = hyper(False, "pick argmax q(s′) with the online net, read the target net")
+
+
+class Learner(NamedTuple):
+    params: Any
+    opt: Any
+    steps: jax.Array  # environment steps seen: they drive ε
+
+
+def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
+    """DQN for an observation space and a number of actions."""
+    network = Network(observation_space, cfg.hidden, num_actions)
+    optimiser = optax.adam(cfg.lr)
+    epsilon_at = optax.linear_schedule(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_steps)
+
+    def init(key: jax.Array) -> Learner:
+        params = network.init(key, dummy_observation(observation_space))
+        return Learner(params, optimiser.init(params), jnp.zeros((), jnp.int32))
+
+    def act(learner: Learner, episode: tuple[()], obs: jax.Array, key: jax.Array) -> jax.Array:
+        return epsilon_greedy(network.apply(learner.params, obs), epsilon_at(learner.steps), key)
+
+    def exploit(learner: Learner, obs: jax.Array) -> jax.Array:
+        return jnp.argmax(network.apply(learner.params, obs), axis=-1).astype(jnp.int32)
+
+    def observe(
+        learner: Learner, transition: Transition, key: jax.Array
+    ) -> tuple[Learner, Transition]:
+        return learner._replace(steps=learner.steps + 1), transition
+
+    def target(learner: Learner) -> Any:
+        return learner.params
+
+    def loss(params: Any, frozen: Any, batch: Transition) -> tuple[jax.Array, Metrics]:
+        chosen = jax.nn.one_hot(batch.action, num_actions)
+        q_tm1 = jnp.sum(network.apply(params, batch.obs) * chosen, axis=-1)
+        q_t = network.apply(frozen, batch.next_obs)
+        if cfg.double_q:
+            pick = jnp.argmax(network.apply(params, batch.next_obs), axis=-1)
+            v_t = jnp.sum(q_t * jax.nn.one_hot(pick, num_actions), axis=-1)
+        else:
+            v_t = jnp.max(q_t, axis=-1)
+        delta = stop_gradient(batch.reward + cfg.gamma * batch.discount * v_t) - q_tm1
+        metrics = {"td_error": jnp.mean(jnp.abs(delta)), "q": jnp.mean(q_tm1)}
+        return 0.5 * jnp.mean(delta**2), metrics
+
+    def update(
+        learner: Learner, frozen: Any, batch: Transition, key: jax.Array
+    ) -> tuple[Learner, Metrics]:
+        grads, metrics = jax.grad(loss, has_aux=True)(learner.params, frozen, batch)
+        updates, opt = optimiser.update(grads, learner.opt)
+        return learner._replace(params=optax.apply_updates(learner.params, updates), opt=opt), {
+            **metrics,
+            "epsilon": jnp.asarray(epsilon_at(learner.steps), jnp.float32),
+        }
+
+    def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
+        q = network.apply(learner.params, obs)
+        epsilon = epsilon_at(learner.steps)
+        greedy = jax.nn.one_hot(jnp.argmax(q, axis=-1), num_actions)
+        return {
+            "q": q,
+            "policy": (1 - epsilon) * greedy + epsilon / num_actions,
+            "value": jnp.max(q, axis=-1),
+        }
+
+    return Agent(
+        schedule=schedule_of(cfg),
+        init=init,
+        begin_episode=no_episode,
+        act=act,
+        exploit=exploit,
+        observe=observe,
+        update=update,
+        target=target,
+        inspect=inspect,
+    )
+
+
+def epsilon_greedy(q: jax.Array, epsilon: jax.Array | float, key: jax.Array) -> jax.Array:
+    """A uniformly random action with probability ε, else the greedy one."""
+    key_whether, key_which = jax.random.split(key)
+    explore = jax.random.uniform(key_whether) < epsilon
+    random_action = jax.random.randint(key_which, (), 0, q.shape[-1], jnp.int32)
+    return jnp.where(explore, random_action, jnp.argmax(q, axis=-1).astype(jnp.int32))

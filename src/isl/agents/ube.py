@@ -1,0 +1,160 @@
+"""UBE: the Uncertainty Bellman Equation (O'Donoghue et al. 2018).
+
+Q is learnt as by DQN. Its last hidden layer φ(s) is taken as the features of a linear regression
+per action, whose covariance Σ_a gives the local uncertainty ν(s, a) = φᵀΣ_aφ; the network u carries
+it along the transitions, u = ν + γ²·u(s′, a′). Actions are Thompson samples, drawn anew each step.
+This is the paper's comparison, with:
+  * a′ = argmax Q(s′, ·) in the target of u, where O'Donoghue et al. take the action that their
+    behaviour picks next: a replayed transition does not hold it;
+  * u ≥ 0 by a softplus; no gradient of u reaches φ;
+  * Σ_a never reset, although φ moves on under it: that is the method as published.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from gymnasium.spaces import Space
+from jax.lax import stop_gradient
+from jax.scipy.special import ndtr, ndtri
+
+from isl import config
+from isl.agent import Agent, Metrics, Transition, descend, no_episode, schedule_of
+from isl.config import hyper
+from isl.networks import Network, dummy_observation
+
+
+@dataclass(frozen=True)
+class Config(config.Config):
+    """UBE's hyper-parameters; the defaults are the paper's for Deep Sea."""
+
+    lr_q: float = hyper(5e-4, "Adam's learning rate of Q", above=0)
+    lr_u: float = hyper(1e-4, "Adam's learning rate of u", above=0)
+    mu: float = hyper(10.0, "μ: Σ_a starts as μ·I", above=0)
+    beta: float = hyper(2.0, "β: factor of the noise √u·ζ added to Q when acting", at_least=0)
+
+
+class Params(NamedTuple):
+    q: Any
+    u: Any
+
+
+class Learner(NamedTuple):
+    params: Params
+    opt: Params  # the optimiser state of each
+    sigma: jax.Array  # Σ_a, [A, F, F]
+
+
+def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
+    """UBE for an observation space and a number of actions."""
+    network = Network(observation_space, cfg.hidden, num_actions)
+    optimisers = Params(optax.adam(cfg.lr_q), optax.adam(cfg.lr_u))
+
+    def u_of(params: Any, obs: jax.Array) -> jax.Array:
+        return jax.nn.softplus(network.apply(params, obs))
+
+    def init(key: jax.Array) -> Learner:
+        obs = dummy_observation(observation_space)
+        params = Params(*(network.init(k, obs) for k in jax.random.split(key)))
+        opt = Params(*(o.init(p) for o, p in zip(optimisers, params, strict=True)))
+        identity = jnp.eye(cfg.hidden[-1])
+        return Learner(params, opt, jnp.stack([cfg.mu * identity] * num_actions))
+
+    def act(learner: Learner, episode: tuple[()], obs: jax.Array, key: jax.Array) -> jax.Array:
+        q = network.apply(learner.params.q, obs)
+        zeta = jax.random.normal(key, (num_actions,))
+        sample = q + cfg.beta * zeta * jnp.sqrt(u_of(learner.params.u, obs))  # Thompson
+        return jnp.argmax(sample, axis=-1).astype(jnp.int32)
+
+    def exploit(learner: Learner, obs: jax.Array) -> jax.Array:
+        return jnp.argmax(network.apply(learner.params.q, obs), axis=-1).astype(jnp.int32)
+
+    def observe(
+        learner: Learner, transition: Transition, key: jax.Array
+    ) -> tuple[Learner, Transition]:
+        phi = network.apply(learner.params.q, transition.obs, method="features")
+        return learner._replace(
+            sigma=learner.sigma.at[transition.action].set(
+                sherman_morrison(learner.sigma[transition.action], phi)
+            )
+        ), transition
+
+    def target(learner: Learner) -> Params:
+        return learner.params
+
+    def loss(
+        params: Params, frozen: Params, sigma: jax.Array, batch: Transition
+    ) -> tuple[jax.Array, Metrics]:
+        """The losses of Q and of u; they share no gradient."""
+        chosen = jax.nn.one_hot(batch.action, num_actions)
+        q_tm1 = jnp.sum(network.apply(params.q, batch.obs) * chosen, axis=-1)
+        u_tm1 = jnp.sum(u_of(params.u, batch.obs) * chosen, axis=-1)
+
+        q_t = network.apply(frozen.q, batch.next_obs)
+        greedy = jax.nn.one_hot(jnp.argmax(q_t, axis=-1), num_actions)
+        u_t = jnp.sum(u_of(frozen.u, batch.next_obs) * greedy, axis=-1)
+
+        phi = stop_gradient(network.apply(params.q, batch.obs, method="features"))
+        nu = jnp.sum(jnp.einsum("bf,afg,bg->ba", phi, sigma, phi) * chosen, axis=-1)  # φᵀΣ_aφ
+        q_target = batch.reward + cfg.gamma * batch.discount * jnp.max(q_t, axis=-1)
+        u_target = nu + cfg.gamma**2 * batch.discount * u_t  # the uncertainty Bellman equation
+        loss_q = 0.5 * jnp.mean((q_target - q_tm1) ** 2)
+        loss_u = 0.5 * jnp.mean((u_target - u_tm1) ** 2)
+        metrics = {
+            "td_error": jnp.mean(jnp.abs(q_target - q_tm1)),
+            "loss_u": loss_u,
+            "q": jnp.mean(q_tm1),
+            "u": jnp.mean(u_tm1),
+            "nu": jnp.mean(nu),
+        }
+        return loss_q + loss_u, metrics
+
+    def update(
+        learner: Learner, frozen: Params, batch: Transition, key: jax.Array
+    ) -> tuple[Learner, Metrics]:
+        grads, metrics = jax.grad(loss, has_aux=True)(learner.params, frozen, learner.sigma, batch)
+        params, opt = descend(optimisers, learner.params, learner.opt, grads)
+        return learner._replace(params=params, opt=opt), metrics
+
+    def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
+        q = network.apply(learner.params.q, obs)
+        ell = cfg.beta * jnp.sqrt(u_of(learner.params.u, obs))
+        return {
+            "q": q,
+            "ell": ell,
+            "policy": thompson_policy(q, ell),
+            "value": jnp.max(q, axis=-1),
+        }
+
+    return Agent(
+        schedule=schedule_of(cfg),
+        init=init,
+        begin_episode=no_episode,
+        act=act,
+        exploit=exploit,
+        observe=observe,
+        update=update,
+        target=target,
+        inspect=inspect,
+    )
+
+
+def sherman_morrison(sigma: jax.Array, phi: jax.Array) -> jax.Array:
+    """(Σ⁻¹ + φφᵀ)⁻¹ from a symmetric Σ [F, F] and φ [F], without an inversion."""
+    direction = sigma @ phi
+    return sigma - jnp.outer(direction, direction) / (1.0 + phi @ direction)
+
+
+def thompson_policy(mean: jax.Array, std: jax.Array, points: int = 257) -> jax.Array:
+    """P(action = argmax of independent normals) [A], by the midpoints of `points` equal slices."""
+    zeta = ndtri((jnp.arange(points) + 0.5) / points)
+    sample = mean[:, None] + std[:, None] * zeta[None]  # [A, points] of the action that wins
+    std = jnp.maximum(std, 1e-12)
+    below = ndtr((sample[:, :, None] - mean[None, None]) / std[None, None])  # P(other < sample)
+    itself = jnp.eye(mean.shape[0], dtype=bool)[:, None]
+    wins = jnp.mean(jnp.prod(jnp.where(itself, 1.0, below), axis=-1), axis=-1)
+    return wins / jnp.sum(wins)
