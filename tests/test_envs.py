@@ -1,0 +1,61 @@
+"""Tasks by name, and what the user is told when there is no such task."""
+
+import pytest
+
+from isl.envs import TASKS, CartpoleSwingup, DeepSea, is_compiled_task, make
+from isl.errors import UsageError
+
+
+def test_make_builds_the_task_that_is_named():
+    assert make("deep_sea/20") == DeepSea(20)
+    assert make("deep_sea_stochastic/8", mapping_seed=3) == DeepSea(8, True, 3)
+    assert make("cartpole_swingup/0", mapping_seed=3) == CartpoleSwingup(0)
+
+
+@pytest.mark.parametrize("family", TASKS)
+def test_names_make_the_task_they_come_from(family):
+    task = make(TASKS[family].example)
+    assert make(task.name) == task
+    assert task.name == TASKS[family].example
+    assert is_compiled_task(task.name)
+
+
+def test_default_budgets_are_bsuites():
+    budgets = [make(family.example).default_episodes for family in TASKS.values()]
+    assert budgets == [10_000, 10_000, 1_000]
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("deep_see/20", "unknown task 'deep_see/20': did you mean 'deep_sea/20'?"),
+        ("Deep_Sea/7", "did you mean 'deep_sea/7'?"),
+        ("deepsea_stochastic/30", "did you mean 'deep_sea_stochastic/30'?"),
+        ("cartpole_swing/3", "did you mean 'cartpole_swingup/3'?"),
+        ("deep_see", "did you mean 'deep_sea/20'?"),
+        ("tetris", "compiled tasks are deep_sea/20, deep_sea_stochastic/20, cartpole_swingup/10"),
+        ("", "unknown task ''"),
+        ("cartpole_swingup/25", "range 0–19, got 25"),
+        ("deep_sea/1", "≥ 2 (and at most 46340), got 1"),
+        ("deep_sea/-3", "got -3"),
+        ("deep_sea", "deep_sea needs a size, a whole number after a slash, got none"),
+        ("deep_sea/", "got none: try deep_sea/20"),
+        ("deep_sea/ten", "got 'ten': try deep_sea/20"),
+        ("deep_sea/2.5", "got '2.5'"),
+        ("deep_sea/20/3", "got '20/3'"),
+        ("deep_sea/" + "9" * 5000, "needs a size"),
+        ("cartpole_swingup", "needs a difficulty"),
+    ],
+)
+def test_one_line_says_what_is_wrong(name, message):
+    with pytest.raises(UsageError) as error:
+        make(name)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_only_compiled_families_are_compiled_tasks():
+    assert is_compiled_task("deep_sea/1")  # it is ours to complain about
+    assert not is_compiled_task("deep_see/20")
+    assert not is_compiled_task("FrozenLake-v1")
+    assert not is_compiled_task("isl/DeepSea-v0")
