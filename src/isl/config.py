@@ -82,7 +82,9 @@ def _checked(option: dataclasses.Field[Any], value: Any, types: dict[str, Any]) 
     return _checked_number(option, wanted, value)
 
 
-def _checked_number(option: dataclasses.Field[Any], wanted: type, value: Any) -> float | int:
+def _checked_number(
+    option: dataclasses.Field[Any], wanted: type[int] | type[float], value: Any
+) -> float | int:
     name, bounds = option.name, option.metadata
     kind = "a whole number" if wanted is int else "a number"
     whole = isinstance(value, int) or (isinstance(value, float) and value.is_integer())

@@ -101,4 +101,4 @@ def dummy_observation(space: Space[Any]) -> jax.Array:
 
 def _with_bias(layer: nn.Module, y: jax.Array) -> jax.Array:
     bias = layer.param("bias", nn.initializers.zeros, (y.shape[-1],))
-    return y + bias.reshape((1,) * (y.ndim - 1) + (-1,))
+    return y + bias.reshape((1,) * (y.ndim - 1) + (-1,))  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""Every random stream derives from (task, seed, stream name) by hashing, never from launch order."""
+"""Every random stream derives from (task, seed, stream name), never from launch order."""
 
 from __future__ import annotations
 

@@ -16,6 +16,7 @@ ever becomes a select over parameters or replay.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
@@ -23,10 +24,11 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gymnasium.spaces import Discrete
 
 from isl import replay, rng
 from isl.agent import Agent, Transition
-from isl.envs.base import Environment
+from isl.envs.base import Environment, TimeStep
 from isl.networks import dummy_observation
 
 STREAMS = ("init", "env", "act", "episode", "store", "learn")
@@ -60,6 +62,7 @@ class TrainState(NamedTuple):
 class Steps(NamedTuple):
     """What happened in a chunk, step by step: leading axes [cohort, steps]."""
 
+    cell: jax.Array | None  # where the step was taken; for Discrete observations only
     reward: jax.Array
     last: jax.Array
     info: dict[str, jax.Array]
@@ -71,23 +74,27 @@ class Program(NamedTuple):
     init: Callable[[list[int]], TrainState]
     warm_up: Callable[[TrainState], tuple[TrainState, Steps]]  # steps before the first update
     chunk: Callable[[TrainState], tuple[TrainState, Steps, dict[str, jax.Array]]]
-    periods: int  # target periods per chunk
     steps_per_chunk: int
+    updates_per_chunk: int
 
 
-def compile_training(env: Environment, agent: Agent, periods: int) -> Program:
-    """The program that trains `agent` on `env`, `periods` target periods per chunk."""
+def compile_training(env: Environment, agent: Agent, chunk_updates: int = 2000) -> Program:
+    """The program that trains `agent` on `env`, about `chunk_updates` updates per chunk.
+
+    A chunk is a whole number of target periods and of iterations (T steps, I updates).
+    """
     schedule = agent.schedule
-    updates_per_chunk = periods * schedule.target_period
-    if updates_per_chunk % schedule.updates:
-        raise ValueError(f"a chunk must hold whole iterations, not {updates_per_chunk} updates")
+    cycle = math.lcm(schedule.target_period, schedule.updates)
+    updates_per_chunk = -(-chunk_updates // cycle) * cycle
+    periods = updates_per_chunk // schedule.target_period
     steps_per_chunk = updates_per_chunk // schedule.updates * schedule.steps
 
     def init_seed(streams: dict[str, jax.Array]) -> SeedState:
         learner = agent.init(rng.at(streams["init"], jnp.uint32(0)))
         env_state, obs = env.reset(rng.at(streams["env"], jnp.uint32(0)))
-        transition = jax.tree.map(jnp.asarray, _dummy_transition(env))
-        _, item = agent.observe(learner, transition, rng.at(streams["store"], jnp.uint32(0)))
+        _, item = agent.observe(
+            learner, _dummy_transition(env), rng.at(streams["store"], jnp.uint32(0))
+        )
         return SeedState(
             streams=streams,
             learner=learner,
@@ -98,9 +105,7 @@ def compile_training(env: Environment, agent: Agent, periods: int) -> Program:
             diverged_at=jnp.asarray(NEVER),
         )
 
-    def env_step(
-        seed: SeedState, step: jax.Array, learning: bool
-    ) -> tuple[SeedState, tuple[jax.Array, jax.Array, dict[str, jax.Array]]]:
+    def env_step(seed: SeedState, step: jax.Array, learning: bool) -> tuple[SeedState, Steps]:
         """One step of the task, stored; at the end of an episode the next one begins."""
         now = step + 1  # counter 0 served the initial draws
         act_key = rng.at(seed.streams["act"], now)
@@ -119,6 +124,7 @@ def compile_training(env: Environment, agent: Agent, periods: int) -> Program:
             (reset_state, reset_obs, begun),
             (ts.state, ts.obs, seed.episode),
         )
+        record = _record(env, seed.obs, ts)
         seed = seed._replace(
             learner=learner,
             env=env_state,
@@ -126,7 +132,7 @@ def compile_training(env: Environment, agent: Agent, periods: int) -> Program:
             episode=episode,
             storage=replay.add(seed.storage, item, step),
         )
-        return seed, (ts.reward, ts.last, ts.info)
+        return seed, record
 
     def run_steps(
         seed: SeedState, records: Steps, first: jax.Array, n: Any, offset: jax.Array, learning: bool
@@ -136,12 +142,11 @@ def compile_training(env: Environment, agent: Agent, periods: int) -> Program:
         def body(i: jax.Array, carry: tuple[SeedState, Steps]) -> tuple[SeedState, Steps]:
             seed, records = carry
             seed, record = env_step(seed, first + i, learning)
-            records = jax.tree.map(
-                lambda buffer, x: buffer.at[offset + i].set(x), records, Steps(*record)
-            )
+            records = jax.tree.map(lambda buffer, x: buffer.at[offset + i].set(x), records, record)
             return seed, records
 
-        return jax.lax.fori_loop(0, n, body, (seed, records))
+        end: tuple[SeedState, Steps] = jax.lax.fori_loop(0, n, body, (seed, records))
+        return end
 
     def warm_up_seed(seed: SeedState) -> tuple[SeedState, Steps]:
         n = schedule.learning_starts
@@ -219,11 +224,11 @@ def compile_training(env: Environment, agent: Agent, periods: int) -> Program:
         )
         return TrainState(seeds, counters), records, metrics
 
-    return Program(init, warm_up, chunk, periods, steps_per_chunk)
+    return Program(init, warm_up, chunk, steps_per_chunk, updates_per_chunk)
 
 
 def _cohort(function: Callable[..., Any], shared: int = 0) -> Callable[..., Any]:
-    """`vmap` over the leading axis; a cohort of one runs the plain function (other bits, faster)."""
+    """`vmap` over the leading axis; a cohort of one runs the plain function, which is faster."""
 
     def apply(batched: Any, *rest: Any) -> Any:
         width = jax.tree.leaves(batched)[0].shape[0]
@@ -246,14 +251,19 @@ def _loop(n: int, body: Callable[[jax.Array, Any], Any], carry: Any) -> Any:
 
 def _dummy_transition(env: Environment) -> Transition:
     obs = dummy_observation(env.observation_space)
-    return Transition(obs, np.int32(0), np.float32(0), np.float32(0), obs)
+    return Transition(obs, jnp.int32(0), jnp.float32(0), jnp.float32(0), obs)
+
+
+def _record(env: Environment, obs: jax.Array, ts: TimeStep) -> Steps:
+    cell = obs if isinstance(env.observation_space, Discrete) else None
+    return Steps(cell, ts.reward, ts.last, ts.info)
 
 
 def _empty_records(env: Environment, steps: int) -> Steps:
     def shapes(key: jax.Array) -> Any:
-        state, _ = env.reset(key)
-        ts = env.step(state, jnp.int32(0), key)
-        return Steps(ts.reward, ts.last, ts.info)
+        state, obs = env.reset(key)
+        return _record(env, obs, env.step(state, jnp.int32(0), key))
 
     one = jax.eval_shape(shapes, jax.random.key(0))
-    return jax.tree.map(lambda s: jnp.zeros((steps, *s.shape), s.dtype), one)
+    records: Steps = jax.tree.map(lambda s: jnp.zeros((steps, *s.shape), s.dtype), one)
+    return records

@@ -1,0 +1,107 @@
+"""Options that several commands share, made from the same definitions the library uses."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from isl.config import Config, types_of
+from isl.errors import UsageError
+
+
+def chosen_agent(argv: Sequence[str], default: str = "isl") -> str:
+    """The agent named on the command line: it decides which hyper-parameters are options."""
+    for position, word in enumerate(argv):
+        if word == "--agent" and position + 1 < len(argv):
+            return argv[position + 1]
+        if word.startswith("--agent="):
+            return word.partition("=")[2]
+    return default
+
+
+def add_hyper_parameters(parser: argparse.ArgumentParser, config: type[Config], of: str) -> None:
+    """One option per field of an agent's Config; what is not given stays the preset's."""
+    group = parser.add_argument_group(f"hyper-parameters of {of} (default: the task's preset)")
+    types = types_of(config)
+    for option in dataclasses.fields(config):
+        flag = "--" + option.name.replace("_", "-")
+        shared: dict[str, Any] = {
+            "dest": f"hyper_{option.name}",
+            "default": argparse.SUPPRESS,
+            "help": option.metadata["help"],
+        }
+        if types[option.name] is bool:
+            group.add_argument(flag, action=argparse.BooleanOptionalAction, **shared)
+        elif types[option.name] == tuple[int, ...]:
+            group.add_argument(flag, nargs="+", type=number, metavar="N", **shared)
+        else:
+            group.add_argument(flag, type=number, metavar="X", **shared)
+
+
+def hyper_parameters(options: argparse.Namespace) -> dict[str, Any]:
+    """The hyper-parameters that were given."""
+    prefix = "hyper_"
+    given = vars(options).items()
+    return {name.removeprefix(prefix): value for name, value in given if name.startswith(prefix)}
+
+
+def number(text: str) -> int | float:
+    """A whole number where it is written as one, else a float; bounds are the Config's to check."""
+    try:
+        return int(text)
+    except ValueError:
+        pass
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from None
+
+
+def whole_number(text: str) -> int:
+    """An int."""
+    try:
+        return int(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"expected a whole number, got {text!r}") from None
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """What `train` and `sweep` have in common."""
+    parser.add_argument("--seeds", type=whole_number, default=1, metavar="K", help="how many seeds")
+    parser.add_argument(
+        "--first-seed", type=whole_number, default=0, metavar="S", help="the first of them"
+    )
+    parser.add_argument(
+        "--episodes", type=whole_number, metavar="E", help="episodes per run; default: the task's"
+    )
+    parser.add_argument(
+        "--until-solved", action="store_true", help="end a run at its tenth visit to the goal"
+    )
+    parser.add_argument(
+        "--mapping-seed",
+        type=whole_number,
+        metavar="M",
+        help="which Deep Sea; default: bsuite's 42",
+    )
+    parser.add_argument(
+        "--cohort-width", type=whole_number, default=1, metavar="W", help="seeds per program"
+    )
+    parser.add_argument(
+        "--snapshots", action="store_true", help="record maps of what the agent believes"
+    )
+    parser.add_argument(
+        "--workers", type=whole_number, metavar="P", help="processes; default: one per core"
+    )
+    parser.add_argument("--out", type=Path, default=Path("runs"), help="folder for the results")
+
+
+def seeds(options: argparse.Namespace) -> list[int]:
+    """The seeds asked for."""
+    if options.seeds < 1:
+        raise UsageError(f"--seeds must be at least 1, got {options.seeds}")
+    if options.first_seed < 0:
+        raise UsageError(f"--first-seed must be at least 0, got {options.first_seed}")
+    return list(range(options.first_seed, options.first_seed + options.seeds))

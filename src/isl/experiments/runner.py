@@ -1,0 +1,312 @@
+"""Runs one configuration for a cohort of seeds: resume, chunks, checkpoints, results.
+
+What a run computes never depends on the clock: chunks have a fixed length, a run ends at an
+episode, and only *when* a checkpoint is written is a matter of time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from isl import agents, files
+from isl.agent import Agent
+from isl.envs.base import Environment
+from isl.errors import Locked
+from isl.experiments import run_folder, store
+from isl.experiments.records import SCHEMA, EpisodeRecorder, measures
+from isl.experiments.snapshots import Snapshots
+from isl.experiments.spec import RunSpec
+from isl.status import Status
+from isl.training import checkpoint
+from isl.training.compiled import NEVER, Counters, Program, SeedState, TrainState, compile_training
+
+CHECKPOINT_SECONDS = 30.0
+
+
+class Progress(NamedTuple):
+    """Sent after every chunk, for each seed at work."""
+
+    seed: int
+    status: str
+    episodes: int
+    steps: int
+    best_return: float | None
+    goal_visits: int
+    solved_episode: int | None
+    steps_per_second: float
+    updates_per_second: float
+    message: str = ""
+
+
+Listener = Callable[[Progress], None]
+
+
+@dataclass
+class _SeedRun:
+    """One seed on its way."""
+
+    seed: int
+    path: Path
+    recorder: EpisodeRecorder
+    seconds: float = 0.0  # of computing, without compilation
+    snapshots: Snapshots | None = None
+    status: Status = Status.RUNNING
+    message: str = ""
+
+
+@dataclass
+class _Cohort:
+    """Seeds at the same step, advancing together in one program of fixed width."""
+
+    runs: list[_SeedRun]
+    state: TrainState
+    since_checkpoint: float = field(default_factory=time.monotonic)
+
+
+class _Compiled(NamedTuple):
+    env: Environment
+    agent: Agent
+    program: Program
+    chunk: Callable[[TrainState], Any]
+    warm_up: Callable[[TrainState], Any]
+
+
+def run_cohort(
+    spec: RunSpec,
+    seeds: list[int],
+    root: Path,
+    *,
+    listener: Listener = lambda progress: None,
+    should_stop: Callable[[], bool] = lambda: False,
+    snapshots: bool = False,
+    checkpoint_seconds: float = CHECKPOINT_SECONDS,
+) -> dict[int, Status]:
+    """Bring every seed to its end, or to a checkpoint if asked to stop. At most `cohort_width`."""
+    config = spec.to_dict()
+    outcome: dict[int, Status] = {}
+    with contextlib.ExitStack() as locks:
+        todo: list[_SeedRun] = []
+        for seed in seeds:
+            path = run_folder.run_path(root, config, seed)
+            try:
+                locks.enter_context(run_folder.lock(path))
+            except Locked:
+                outcome[seed] = Status.RUNNING  # another process is at it
+                continue
+            if run_folder.is_done(path):
+                outcome[seed] = store.read_run(path).status
+                continue
+            run_folder.start(path, config)
+            todo.append(_SeedRun(seed, path, EpisodeRecorder(_has_goal(spec))))
+        if todo:
+            compiled = _compiled(files.canonical_json(config))
+            for cohort in _cohorts(compiled, spec, todo, snapshots):
+                _advance(compiled, spec, cohort, listener, should_stop, checkpoint_seconds)
+        outcome.update({run.seed: run.status for run in todo})
+    return outcome
+
+
+@lru_cache(maxsize=8)
+def _compiled(config: bytes) -> _Compiled:
+    """The program of a configuration; seeds that follow in the same process reuse it."""
+    spec = RunSpec(**files.parse_json(Path("config"), config))
+    env = spec.environment()
+    agent: Agent = agents.load(spec.agent).make(
+        spec.config(), env.observation_space, env.num_actions
+    )
+    program = compile_training(env, agent)
+    shapes = jax.eval_shape(lambda: program.init([0] * spec.cohort_width))
+    return _Compiled(
+        env,
+        agent,
+        program,
+        program.chunk.lower(shapes).compile(),  # type: ignore[attr-defined]
+        program.warm_up.lower(shapes).compile(),  # type: ignore[attr-defined]
+    )
+
+
+def _cohorts(
+    compiled: _Compiled, spec: RunSpec, runs: list[_SeedRun], snapshots: bool
+) -> list[_Cohort]:
+    """Fresh or resumed states, grouped by how far they are (a crash may have parted a cohort)."""
+    groups: dict[int, list[tuple[_SeedRun, TrainState]]] = {}
+    for run in runs:
+        if snapshots and compiled.env.observation_space.__class__.__name__ == "Discrete":
+            run.snapshots = Snapshots(compiled.env, compiled.agent)
+        fresh = compiled.program.init([run.seed])
+        found = checkpoint.latest(run.path, _checkpoint_template(fresh, run))
+        state = fresh
+        if found is not None:
+            (seed_state, counters, records, snaps), meta = found
+            one = jax.tree.map(lambda x: jnp.asarray(x)[None], seed_state)
+            state = TrainState(one, jax.tree.map(jnp.asarray, counters))
+            run.recorder = EpisodeRecorder.restored(_has_goal(spec), records)
+            run.seconds = meta["seconds"]
+            if run.snapshots is not None:
+                run.snapshots.restore(snaps)
+        groups.setdefault(int(state.counters.steps), []).append((run, state))
+    cohorts = []
+    for members in groups.values():
+        states = [state for _, state in members]
+        states += states[-1:] * (spec.cohort_width - len(states))  # padding: same bits, any company
+        stacked = jax.tree.map(lambda *x: jnp.concatenate(x), *(state.seeds for state in states))
+        counters = jax.tree.map(jnp.copy, states[0].counters)
+        cohorts.append(_Cohort([run for run, _ in members], TrainState(stacked, counters)))
+    return cohorts
+
+
+def _advance(
+    compiled: _Compiled,
+    spec: RunSpec,
+    cohort: _Cohort,
+    listener: Listener,
+    should_stop: Callable[[], bool],
+    checkpoint_seconds: float,
+) -> None:
+    program = compiled.program
+    while True:
+        active = [run for run in cohort.runs if run.status is Status.RUNNING]
+        if not active:
+            return
+        if should_stop():
+            for run in active:
+                _save(cohort, run)
+                run.status = Status.INTERRUPTED
+            return
+        started = time.perf_counter()
+        if int(cohort.state.counters.steps) == 0:
+            cohort.state, steps = compiled.warm_up(cohort.state)
+            updates = 0
+        else:
+            cohort.state, steps, _ = compiled.chunk(cohort.state)
+            updates = program.updates_per_chunk
+        jax.block_until_ready(cohort.state)
+        elapsed = time.perf_counter() - started
+        steps = jax.device_get(steps)
+        diverged = np.asarray(cohort.state.seeds.diverged_at)
+        for position, run in enumerate(cohort.runs):
+            if run not in active:
+                continue
+            run.seconds += elapsed
+            goal = steps.info.get("goal")
+            run.recorder.add(
+                steps.reward[position],
+                steps.last[position],
+                None if goal is None else goal[position],
+            )
+            if run.snapshots is not None:
+                learner = jax.tree.map(lambda x, i=position: x[i], cohort.state.seeds.learner)
+                run.snapshots.take(learner, steps.cell[position], run.recorder.episodes)
+            if diverged[position] != NEVER:
+                run.status = Status.DIVERGED
+                run.message = f"update {diverged[position]} gave a value that is not finite"
+            elif run.recorder.episodes >= spec.episodes or (
+                spec.until_solved and run.recorder.solved_episode is not None
+            ):
+                run.status = Status.DONE
+            if run.status is not Status.RUNNING:
+                _finish(cohort, spec, run, position)
+            listener(_progress(run, len(steps.reward[position]) / elapsed, updates / elapsed))
+        if time.monotonic() - cohort.since_checkpoint > checkpoint_seconds:
+            for run in cohort.runs:
+                if run.status is Status.RUNNING:
+                    _save(cohort, run)
+            cohort.since_checkpoint = time.monotonic()
+
+
+def _save(cohort: _Cohort, run: _SeedRun) -> None:
+    position = cohort.runs.index(run)
+    seed_state: SeedState = jax.tree.map(lambda x: np.asarray(x[position]), cohort.state.seeds)
+    snaps = run.snapshots.state() if run.snapshots is not None else {}
+    state = (seed_state, cohort.state.counters, run.recorder.state(), snaps)
+    checkpoint.save(
+        run.path,
+        int(cohort.state.counters.steps),
+        state,
+        {"kind": "running", "seconds": run.seconds},
+    )
+
+
+def _checkpoint_template(fresh: TrainState, run: _SeedRun) -> Any:
+    seed_state = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), fresh.seeds)
+    records = {
+        name: checkpoint.AnyLength(np.float64 if name == "return" else np.int64) for name in SCHEMA
+    }
+    records |= {"open": np.zeros(1), "open_counts": np.zeros(3, np.int64)}  # type: ignore[dict-item]
+    snaps = run.snapshots.template() if run.snapshots is not None else {}
+    return seed_state, fresh.counters, records, snaps
+
+
+def _finish(cohort: _Cohort, spec: RunSpec, run: _SeedRun, position: int) -> None:
+    """Results first, the final parameters, then the manifest that makes the run count."""
+    episodes = min(run.recorder.episodes, spec.episodes)
+    if spec.until_solved and run.recorder.solved_episode is not None:
+        episodes = min(episodes, run.recorder.solved_episode)
+    frame = run.recorder.frame(episodes)
+    run_folder.write_episodes(run.path, frame)
+    learner = jax.tree.map(lambda x: np.asarray(x[position]), cohort.state.seeds.learner)
+    steps, updates = (int(x) for x in cohort.state.counters)
+    checkpoint.save(run.path, steps, learner, {"kind": "final", "seconds": run.seconds})
+    if run.snapshots is not None:
+        run.snapshots.write(run.path)
+    seconds = max(run.seconds, 1e-9)
+    run_folder.finish(
+        run.path,
+        {
+            "task": spec.task,
+            "agent": spec.agent,
+            "seed": run.seed,
+            "status": run.status.value,
+            "message": run.message,
+            **measures(frame),
+            "wall_seconds": run.seconds,
+            "env_steps_per_second": steps / seconds,
+            "updates_per_second": updates / seconds,
+        },
+    )
+
+
+def _progress(run: _SeedRun, steps_per_second: float, updates_per_second: float) -> Progress:
+    recorder = run.recorder
+    best = float(recorder.best_return) if recorder.episodes else None
+    return Progress(
+        seed=run.seed,
+        status=run.status.value,
+        episodes=recorder.episodes,
+        steps=recorder.steps,
+        best_return=best,
+        goal_visits=recorder.goal_visits,
+        solved_episode=recorder.solved_episode,
+        steps_per_second=steps_per_second,
+        updates_per_second=updates_per_second,
+        message=run.message,
+    )
+
+
+def _has_goal(spec: RunSpec) -> bool:
+    return spec.task.startswith("deep_sea")
+
+
+def final_learner(path: Path) -> tuple[_Compiled, Any]:
+    """The environment and agent of a finished run, and its learned state."""
+    run = store.read_run(path)
+    compiled = _compiled(files.canonical_json(run.config))
+    fresh = compiled.program.init([run.seed])
+    template = jax.tree.map(
+        lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), fresh.seeds.learner
+    )
+    learner, _ = checkpoint.load_file(checkpoint.generations(path)[-1], template)
+    return compiled, jax.tree.map(jnp.asarray, learner)
+
+
+__all__ = ["Counters", "Listener", "Progress", "final_learner", "run_cohort"]

@@ -1,0 +1,64 @@
+"""What a table-like agent believed over training: maps over its states, taken between chunks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from isl.agent import Agent
+from isl.envs.base import Environment
+from isl.training import checkpoint
+
+FILE = "snapshots.safetensors"
+MAPS = ("visits", "q", "ell", "policy")  # the ones an agent lacks are left out
+
+
+class Snapshots:
+    """Maps [time, state, …] of visits so far and of what `agent.inspect` says of every state."""
+
+    def __init__(self, env: Environment, agent: Agent, most: int = 200) -> None:
+        self._states = int(env.observation_space.n)  # type: ignore[attr-defined]
+        self._inspect = jax.jit(jax.vmap(agent.inspect, in_axes=(None, 0)))
+        self._visits = np.zeros(self._states, np.int64)
+        self._taken: list[dict[str, NDArray[Any]]] = []
+        self._most = most
+        self._every = 1  # doubled when there are too many: training time stays covered evenly
+        self._calls = 0
+
+    def take(self, learner: Any, cells: NDArray[Any], episodes: int) -> None:
+        """Count the visits of a chunk, and keep a snapshot of it (or not, if there are many)."""
+        self._visits += np.bincount(cells, minlength=self._states)
+        self._calls += 1
+        if self._calls % self._every:
+            return
+        beliefs = jax.device_get(self._inspect(learner, jnp.arange(self._states)))
+        maps = {name: beliefs[name].astype(np.float32) for name in MAPS if name in beliefs}
+        self._taken.append(
+            {"episode": np.int64(episodes), "visits": self._visits.astype(np.int32), **maps}  # type: ignore[dict-item]
+        )
+        if len(self._taken) > self._most:
+            self._taken = self._taken[1::2]
+            self._every *= 2
+
+    def write(self, run_dir: Path) -> None:
+        """One sealed file beside the results; like logs, outside the manifest."""
+        if self._taken:
+            stacked = {name: np.stack([t[name] for t in self._taken]) for name in self._taken[0]}
+            checkpoint.save_file(run_dir / FILE, stacked, {"kind": "snapshots"})
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """For the checkpoint: the visits. Earlier pictures are not kept across an interruption."""
+        return {"visits": self._visits}
+
+    def template(self) -> dict[str, NDArray[Any]]:
+        """What `state` looks like."""
+        return {"visits": np.zeros(self._states, np.int64)}
+
+    def restore(self, state: dict[str, NDArray[Any]]) -> None:
+        """Continue counting."""
+        self._visits = state["visits"].copy()

@@ -1,0 +1,79 @@
+"""What a run is, resolved: everything that can change a bit of its result, and nothing else."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import Any
+
+from isl import agents, config, envs
+from isl.envs.base import Environment
+from isl.errors import UsageError
+from isl.experiments import presets
+
+GOAL_VISITS_TO_SOLVE = 10  # the paper's measure: the episode of the tenth visit to the goal
+
+
+@dataclass(frozen=True)
+class RunSpec:
+    """One configuration; with a seed it is one run."""
+
+    task: str
+    agent: str
+    hyper: dict[str, Any]  # resolved hyper-parameters, plain JSON values
+    episodes: int
+    until_solved: bool = False
+    mapping_seed: int | None = None  # Deep Sea tasks only
+    cohort_width: int = 1
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON: what is hashed, what `config.json` holds, what is sent to a worker."""
+        return dataclasses.asdict(self)
+
+    def environment(self) -> Environment:
+        """The compiled task."""
+        if self.mapping_seed is None:
+            return envs.make(self.task)
+        return envs.make(self.task, mapping_seed=self.mapping_seed)
+
+    def config(self) -> config.Config:
+        """The agent's hyper-parameters, checked."""
+        made: config.Config = agents.load(self.agent).Config().replace(self.hyper)
+        return made
+
+
+def resolve(
+    task: str,
+    agent: str,
+    overrides: dict[str, Any],
+    *,
+    episodes: int | None = None,
+    until_solved: bool = False,
+    mapping_seed: int | None = None,
+    cohort_width: int = 1,
+) -> RunSpec:
+    """Preset, then overrides, then the rest of the defaults; every name and bound is checked."""
+    family = task.partition("/")[0]
+    has_goal = family.startswith("deep_sea")
+    if mapping_seed is not None and not has_goal:
+        raise UsageError(f"--mapping-seed is for Deep Sea tasks, not for {task}")
+    if until_solved and not has_goal:
+        raise UsageError(f"--until-solved is for Deep Sea tasks: {task} has no goal to visit")
+    if has_goal and mapping_seed is None:
+        mapping_seed = 42  # bsuite's
+    spec = RunSpec(task, agent, {}, 1, until_solved, mapping_seed, cohort_width)
+    env = spec.environment()
+    if episodes is None:
+        episodes = env.default_episodes
+    if episodes < 1:
+        raise UsageError(f"--episodes must be at least 1, got {episodes}")
+    if cohort_width < 1:
+        raise UsageError(f"--cohort-width must be at least 1, got {cohort_width}")
+    made = agents.load(agent).Config()
+    known = {option.name for option in dataclasses.fields(made)}
+    if "epsilon_steps" in known:  # the control anneals ε over the first tenth of its budget
+        made = made.replace({"epsilon_steps": max(1, episodes * env.max_episode_steps // 10)})
+    if family in presets.names():
+        made = made.replace(presets.load(family).get(agent, {}))
+    made = made.replace(overrides)
+    return dataclasses.replace(spec, hyper=made.to_dict(), episodes=episodes)

@@ -1,0 +1,107 @@
+"""A process that runs cohorts: jobs come in as JSON lines, progress and outcomes go out as such.
+
+Started as `python -m isl.experiments.worker --core K`, before JAX is imported, so that the core and
+the number of XLA threads are settled. The end of its input is the request to stop: it then writes
+checkpoints and leaves, also when whoever started it was killed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+import traceback
+from pathlib import Path
+from typing import Any, TextIO
+
+XLA_FLAGS = "--xla_cpu_multi_thread_eigen=false"  # one thread: same bits on any number of cores
+
+
+def prepare_process(core: int | None) -> None:
+    """One core, one XLA thread, compiled programs kept between processes."""
+    if core is not None and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
+    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {XLA_FLAGS}".strip()
+    for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
+        os.environ.setdefault(name, "1")
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "isl" / "xla"
+    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
+    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--core", type=int)
+    prepare_process(parser.parse_args().core)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which tells us
+    out = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever an agent or a library prints must not mix with the messages
+
+    jobs: queue.Queue[dict[str, Any] | None] = queue.Queue()
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: _stop(jobs, stopping))
+    threading.Thread(target=_read, args=(jobs, stopping), daemon=True).start()
+
+    import isl.experiments.runner  # noqa: F401  (JAX loads while the parent still plans)
+
+    while (job := jobs.get()) is not None and not stopping.is_set():
+        _do(job, out, stopping)
+    return 0
+
+
+def _read(jobs: queue.Queue[dict[str, Any] | None], stopping: threading.Event) -> None:
+    for line in sys.stdin:
+        jobs.put(json.loads(line))
+    _stop(jobs, stopping)
+
+
+def _stop(jobs: queue.Queue[dict[str, Any] | None], stopping: threading.Event) -> None:
+    stopping.set()
+    jobs.put(None)
+
+
+def _do(job: dict[str, Any], out: TextIO, stopping: threading.Event) -> None:
+    from isl.experiments import run_folder
+    from isl.experiments.runner import Progress, run_cohort
+    from isl.experiments.spec import RunSpec
+
+    def send(message: dict[str, Any]) -> None:
+        try:
+            out.write(json.dumps(message | {"job": job["job"]}) + "\n")
+            out.flush()
+        except BrokenPipeError:  # nobody listens any more
+            stopping.set()
+
+    def listener(progress: Progress) -> None:
+        send({"event": "progress", **progress._asdict()})
+
+    spec, root = RunSpec(**job["spec"]), Path(job["root"])
+    try:
+        outcome = run_cohort(
+            spec,
+            job["seeds"],
+            root,
+            listener=listener,
+            should_stop=stopping.is_set,
+            snapshots=job["snapshots"],
+        )
+        send({"event": "end", "outcome": {str(seed): status for seed, status in outcome.items()}})
+    except Exception as error:  # the run's fault, not the sweep's: record it and go on
+        traceback.print_exc()
+        message = f"{type(error).__name__}: {error}".splitlines()[0]
+        for seed in job["seeds"]:
+            path = run_folder.run_path(root, job["spec"], seed)
+            try:
+                if not run_folder.is_done(path):
+                    run_folder.fail(path, message)
+            except Exception:
+                traceback.print_exc()
+        send({"event": "failed", "message": message})
+
+
+if __name__ == "__main__":
+    sys.exit(main())
