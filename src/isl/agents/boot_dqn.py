@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from gymnasium.spaces import Space
+from gymnasium.spaces import Discrete, Space
 
 from isl import config, rng
 from isl.agent import Agent, Metrics, Transition, schedule_of
@@ -44,7 +44,7 @@ class Learner(NamedTuple):
     """Every leaf has a leading axis [K]."""
 
     params: Any
-    prior: Any  # drawn once, never trained
+    prior: Any  # drawn once, never trained: parameters, or on Discrete a table of values [K, n, A]
     opt: Any
 
 
@@ -58,16 +58,22 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     network = Network(observation_space, cfg.hidden, num_actions)
     optimiser = optax.adam(cfg.lr)
 
+    rows = int(observation_space.n) if isinstance(observation_space, Discrete) else None
+    apply_all = jax.vmap(network.apply, in_axes=(0, None))  # [K, ..., A]
+
     def q_of(params: Any, prior: Any, obs: jax.Array) -> jax.Array:
         """q_k = f_k + prior_scale · p_k of all members: [K, ..., A]."""
-        apply_all = jax.vmap(network.apply, in_axes=(0, None))
-        q: jax.Array = apply_all(params, obs) + cfg.prior_scale * apply_all(prior, obs)
-        return q
+        fixed = apply_all(prior, obs) if rows is None else prior[:, obs]
+        return jnp.asarray(apply_all(params, obs) + cfg.prior_scale * fixed)
 
     def init(key: jax.Array) -> Learner:
         obs = dummy_observation(observation_space)
         keys = jax.random.split(key, (2, cfg.ensemble))
         params, prior = (jax.vmap(lambda k: network.init(k, obs))(k) for k in keys)
+        if (
+            rows is not None
+        ):  # it never changes: one pass over all observations now saves every later one
+            prior = apply_all(prior, jnp.arange(rows))
         return Learner(params, prior, jax.vmap(optimiser.init)(params))
 
     def begin_episode(learner: Learner, key: jax.Array) -> jax.Array:
