@@ -128,6 +128,9 @@ def test_noise_is_standard_normal_in_the_two_end_cells_and_nowhere_else(size):
     assert noisy.sum() == 4  # two cells, two directions
     for sample in noise[noisy]:
         assert stats.kstest(sample, "norm").pvalue > 1e-3
+    # The spread on its own: far sharper than the shape test if only the scale is off.
+    spread = stats.chi2(noise[noisy].size).cdf((noise[noisy] ** 2).sum())
+    assert 1e-3 < spread < 1 - 1e-3
     # bsuite agrees on where the noise is.
     bsuite = BsuiteDeepSea(size, deterministic=False, seed=0, mapping_seed=42)
     for r, c, is_right, is_noisy in zip(row, column, right, noisy, strict=True):

@@ -115,6 +115,7 @@ def test_stochastic_deep_sea_slips_and_is_noisy_at_the_end():
         found += info["goal"]
     np.testing.assert_allclose(inner_noise, 0, atol=1e-12)
     assert stats.kstest(goal_noise, "norm").pvalue > 1e-3
+    assert 1e-3 < stats.chi2(len(goal_noise)).cdf(np.square(goal_noise).sum()) < 1 - 1e-3
     assert stats.binomtest(found, episodes, (1 - 1 / size) ** (size - 1)).pvalue > 1e-3
 
 
