@@ -125,7 +125,7 @@ def _compiled(config: bytes) -> _Compiled:
         spec.config(), env.observation_space, env.num_actions
     )
     program = compile_training(env, agent)
-    shapes = jax.eval_shape(lambda: program.init([0] * spec.cohort_width))
+    shapes = program.shapes(spec.cohort_width)
     return _Compiled(
         env,
         agent,
@@ -143,10 +143,10 @@ def _cohorts(
     for run in runs:
         if snapshots and compiled.env.observation_space.__class__.__name__ == "Discrete":
             run.snapshots = Snapshots(compiled.env, compiled.agent)
-        fresh = compiled.program.init([run.seed])
-        found = checkpoint.latest(run.path, _checkpoint_template(fresh, run))
-        state = fresh
-        if found is not None:
+        found = checkpoint.latest(run.path, _checkpoint_template(compiled, run))
+        if found is None:
+            state = compiled.program.init([run.seed])
+        else:
             (seed_state, counters, records, snaps), meta = found
             one = jax.tree.map(lambda x: jnp.asarray(x)[None], seed_state)
             state = TrainState(one, jax.tree.map(jnp.asarray, counters))
@@ -237,14 +237,21 @@ def _save(cohort: _Cohort, run: _SeedRun) -> None:
     )
 
 
-def _checkpoint_template(fresh: TrainState, run: _SeedRun) -> Any:
-    seed_state = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), fresh.seeds)
+def _checkpoint_template(compiled: _Compiled, run: _SeedRun) -> Any:
+    seed_state, counters = _one_seed(compiled.program)
     records = {
         name: checkpoint.AnyLength(np.float64 if name == "return" else np.int64) for name in SCHEMA
     }
     records |= {"open": np.zeros(1), "open_counts": np.zeros(3, np.int64)}  # type: ignore[dict-item]
     snaps = run.snapshots.template() if run.snapshots is not None else {}
-    return seed_state, fresh.counters, records, snaps
+    return seed_state, counters, records, snaps
+
+
+def _one_seed(program: Program) -> TrainState:
+    """The shapes of one seed's state, without the cohort's axis."""
+    seeds, counters = program.shapes(1)
+    drop = lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype)  # noqa: E731
+    return TrainState(jax.tree.map(drop, seeds), counters)
 
 
 def _finish(cohort: _Cohort, spec: RunSpec, run: _SeedRun, position: int) -> None:
@@ -301,10 +308,7 @@ def final_learner(path: Path) -> tuple[_Compiled, Any]:
     """The environment and agent of a finished run, and its learned state."""
     run = store.read_run(path)
     compiled = _compiled(files.canonical_json(run.config))
-    fresh = compiled.program.init([run.seed])
-    template = jax.tree.map(
-        lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype), fresh.seeds.learner
-    )
+    template = _one_seed(compiled.program).seeds.learner
     learner, _ = checkpoint.load_file(checkpoint.generations(path)[-1], template)
     return compiled, jax.tree.map(jnp.asarray, learner)
 

@@ -72,6 +72,7 @@ class Program(NamedTuple):
     """The compiled functions of one (task, agent) pair."""
 
     init: Callable[[list[int]], TrainState]
+    shapes: Callable[[int], TrainState]  # what `init` gives for so many seeds, without computing
     warm_up: Callable[[TrainState], tuple[TrainState, Steps]]  # steps before the first update
     chunk: Callable[[TrainState], tuple[TrainState, Steps, dict[str, jax.Array]]]
     steps_per_chunk: int
@@ -185,7 +186,7 @@ def compile_training(env: Environment, agent: Agent, chunk_updates: int = 2000) 
             target = agent.target(carry[0].learner)  # frozen while the online parameters move on
             first = updates_0 + period * schedule.target_period
             body = lambda i, c: one_update(target, c, first + i)  # noqa: E731
-            return _loop(schedule.target_period, body, carry), None
+            return jax.lax.fori_loop(0, schedule.target_period, body, carry), None
 
         _, shapes = jax.eval_shape(
             lambda s: agent.update(
@@ -202,13 +203,20 @@ def compile_training(env: Environment, agent: Agent, chunk_updates: int = 2000) 
         seed, records, totals = carry
         return seed, records, {k: x / updates_per_chunk for k, x in totals.items()}
 
-    def init(seeds: list[int]) -> TrainState:
-        streams = {
-            name: jnp.asarray(np.stack([rng.stream_key(env.name, seed, name) for seed in seeds]))
-            for name in STREAMS
-        }
+    def start(streams: dict[str, jax.Array]) -> TrainState:
         counters = Counters(jnp.zeros((), jnp.int32), jnp.zeros((), jnp.int32))
-        return TrainState(jax.jit(_cohort(init_seed))(streams), counters)
+        return TrainState(_cohort(init_seed)(streams), counters)
+
+    # Runs once, so XLA may compile it in a hurry: 2 s instead of 5.
+    start_jit = jax.jit(start, compiler_options={"xla_backend_optimization_level": 0})
+
+    def init(seeds: list[int]) -> TrainState:
+        state: TrainState = start_jit(_streams(env.name, seeds))
+        return state
+
+    def shapes(width: int) -> TrainState:
+        state: TrainState = jax.eval_shape(start, _streams(env.name, [0] * width))
+        return state
 
     @partial(jax.jit, donate_argnums=0)
     def warm_up(state: TrainState) -> tuple[TrainState, Steps]:
@@ -224,7 +232,7 @@ def compile_training(env: Environment, agent: Agent, chunk_updates: int = 2000) 
         )
         return TrainState(seeds, counters), records, metrics
 
-    return Program(init, warm_up, chunk, steps_per_chunk, updates_per_chunk)
+    return Program(init, shapes, warm_up, chunk, steps_per_chunk, updates_per_chunk)
 
 
 def _cohort(function: Callable[..., Any], shared: int = 0) -> Callable[..., Any]:
@@ -240,13 +248,9 @@ def _cohort(function: Callable[..., Any], shared: int = 0) -> Callable[..., Any]
     return apply
 
 
-def _loop(n: int, body: Callable[[jax.Array, Any], Any], carry: Any) -> Any:
-    """A counted loop, written out when it is so short that XLA then saves a copy per target."""
-    if n <= 2:
-        for i in range(n):
-            carry = body(jnp.int32(i), carry)
-        return carry
-    return jax.lax.fori_loop(0, n, body, carry)
+def _streams(task: str, seeds: list[int]) -> dict[str, jax.Array]:
+    keys = {name: [rng.stream_key(task, seed, name) for seed in seeds] for name in STREAMS}
+    return {name: jnp.asarray(np.stack(rows)) for name, rows in keys.items()}
 
 
 def _dummy_transition(env: Environment) -> Transition:
