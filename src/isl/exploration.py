@@ -1,224 +1,209 @@
-"""The uncertainty constrained policy and value (sections 3 and 3.1 of the paper).
+"""The uncertainty constrained policy and value (section 3 of the paper), exact and in log space.
 
-Every action is a point (ℓ, ℓ·q). With the origin added, the least concave majorant of these points
-from 0 to max ℓ decides everything: its vertices are the Pareto optimal actions, and its slopes
-s_1 > s_2 > … give p_j = exp(s_j/κ), from which the policy and the value follow in closed form.
+Every action is a point (ℓ, ℓ·q). Add the origin; the least concave majorant of these points, from 0
+to the largest ℓ, decides everything. Its vertices are the Pareto optimal actions. Its slopes
+s_1 > s_2 > … give p_j = exp(s_j/κ), and policy and value are sums of these (Theorem 1, Lemma 3).
 
-For each action we therefore need four numbers (`_Majorant`): the slopes of the majorant to its left
-and to its right, where the piece on its left begins, and its share of the vertex it sits on (0 if it
-is below the majorant, 1/n if it is one of n equal actions). `uc_policy`, `uc_value` and
-`pareto_optimal` are one-line consequences.
+All of it is computed on q − max q: slopes shift along with q, the first becomes 0 and the others
+negative, so no exponential overflows, and the result keeps its digits when q is large.
 """
 
-from functools import partial, reduce
+from functools import partial
 from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
-from jax.typing import ArrayLike
-
-# Up to here the slopes are plain arithmetic that XLA fuses; beyond, the cubic count of pairs loses to
-# walking from vertex to vertex.
-_UNROLLED_ACTIONS = 4
-
-
-class _Majorant(NamedTuple):
-    """The least concave majorant of the points (ℓ, ℓ·q), seen from each action: arrays [..., A]."""
-
-    left: Array  # slope of the piece that ends at this action
-    right: Array  # slope of the piece that begins here; -inf at the largest ℓ
-    start: Array  # where the piece on the left begins: the ℓ of the vertex before, 0 for the first
-    share: Array  # 1/n if the action is one of n equal ones on a vertex, 0 if it is on none
+from jax.typing import ArrayLike, DTypeLike
 
 
 def uc_policy(q: ArrayLike, ell: ArrayLike, kappa: ArrayLike) -> Array:
-    """The policy π* that maximises Σ π q − κ·D_KL: [..., A], [..., A], scalar -> [..., A]."""
-    return _policy(*_checked(q, ell, kappa))
+    """The policy π* that maximises Σ π·q − κ·D_KL: [..., A], [..., A], scalar -> [..., A]."""
+    policy: Array = _solve(*_checked(q, ell, kappa)).policy
+    return policy
 
 
 def uc_value(q: ArrayLike, ell: ArrayLike, kappa: ArrayLike) -> Array:
-    """The value v* = max_π Σ π q − κ·D_KL: [..., A], [..., A], scalar -> [...]. Its gradient in q is π*."""
-    return _value(*_checked(q, ell, kappa))
+    """The value v* that π* reaches: [..., A], [..., A], scalar -> [...]. Its q-gradient is π*."""
+    value: Array = _solve(*_checked(q, ell, kappa)).value
+    return value
 
 
 def pareto_optimal(q: ArrayLike, ell: ArrayLike) -> Array:
-    """Which actions π* may take, whatever κ: the vertices of the majorant. -> bool [..., A]."""
-    q, ell, _ = _checked(q, ell, 1.0)
-    return _pareto_optimal(q, ell)
+    """The actions that π* takes, whatever κ: the majorant's vertices. -> bool [..., A]."""
+    pareto: Array = _solve(*_checked(q, ell, 1.0)).pareto
+    return pareto
 
 
 def uncertainty_kl(pi: ArrayLike, ell: ArrayLike) -> Array:
-    """D_KL between the uncertainty mixtures of π and of π•, eq. (dkl): [..., A], [..., A] -> [...]."""
+    """D_KL between the uncertainty mixtures of π and π•, eq. (dkl): [..., A], [..., A] -> [...]."""
     pi, ell = _checked_pair("pi", pi, ell)
     if not isinstance(pi, jax.core.Tracer) and (np.asarray(pi) < 0).any():
         raise ValueError("pi has negative entries; expected probabilities")
-    return _kl(pi, ell)
-
-
-@partial(jax.jit, inline=True)
-def _policy(q: Array, ell: Array, kappa: Array) -> Array:
-    z, top = _below_best(q)
-    left, right, _, share = _majorant(z, ell)
-    last = right == -jnp.inf
-    # eq. (optimal_policy): ℓ (p_j − p_{j+1}), written so that a small difference keeps its digits.
-    drop = jnp.where(last, 1.0, -jnp.expm1((jnp.where(last, 0.0, right) - left) / kappa))
-    relative = ell / jnp.max(ell, -1, keepdims=True)
-    weight = share * relative * jnp.exp(left / kappa) * drop
-    return weight / jnp.sum(weight, -1, keepdims=True)
-
-
-@partial(jax.jit, inline=True)
-def _value(q: Array, ell: Array, kappa: Array) -> Array:
-    z, top = _below_best(q)
-    left, _, start, share = _majorant(z, ell)
-    width = share * (ell - start) / jnp.max(ell, -1, keepdims=True)
-    # eq. (optimal_value_function): κ log Σ width·p, relative to max q. Near 1 the sum is taken as its
-    # distance from 1 instead, because a large κ magnifies what rounding would leave of it.
-    total = jnp.sum(width * jnp.exp(left / kappa), -1)
-    excess = jnp.sum(width * jnp.expm1(left / kappa), -1)
-    near_one = excess > -0.5
-    log_total = jnp.where(near_one, jnp.log1p(jnp.where(near_one, excess, 0.0)), jnp.log(total))
-    return top + kappa * log_total
-
-
-@partial(jax.jit, inline=True)
-def _pareto_optimal(q: Array, ell: Array) -> Array:
-    z, _ = _below_best(q)
-    return _majorant(z, ell).share > 0
+    divergence: Array = _kl(pi, ell)
+    return divergence
 
 
 @partial(jax.jit, inline=True)
 def _kl(pi: Array, ell: Array) -> Array:
     ell, pi = lax.sort((ell, pi), num_keys=1)
-    width = jnp.diff(ell, axis=-1, prepend=0.0) / ell[..., -1:]
-    # u^π / u^• is constant between neighbouring ℓ: Σ_{k≥n} π_k·ℓ_A/ℓ_k.
-    density_ratio = lax.cumsum(pi * (ell[..., -1:] / ell), axis=pi.ndim - 1, reverse=True)
-    divergence = jnp.sum(width * jax.scipy.special.xlogy(density_ratio, density_ratio), -1)
-    return jnp.maximum(divergence, 0.0)  # rounding may leave −1e-8
+    largest = ell[..., -1:]
+    width = jnp.diff(ell, axis=-1, prepend=0.0) / largest
+    # u^π/u^• is constant between neighbouring ℓ, where it is Σ_{k≥n} π_k ℓ_A/ℓ_k.
+    ratio = lax.cumsum(pi * (largest / ell), axis=pi.ndim - 1, reverse=True)
+    divergence = jnp.sum(width * jax.scipy.special.xlogy(ratio, ratio), -1)  # eq. (dkl)
+    return jnp.maximum(divergence, 0.0)  # what rounding leaves of 0 may be negative
 
 
-def _below_best(q: Array) -> tuple[Array, Array]:
-    """q relative to its maximum, and that maximum: slopes shift along with q, so nothing else changes."""
-    top = lax.stop_gradient(jnp.max(q, -1))
-    return q - top[..., None], top
+class _Solution(NamedTuple):
+    """What a caller does not use, XLA does not compute."""
+
+    policy: Array  # [..., A]
+    value: Array  # [...]
+    pareto: Array  # bool [..., A]
 
 
-def _majorant(q: Array, ell: Array) -> _Majorant:
-    build = _majorant_unrolled if q.shape[-1] <= _UNROLLED_ACTIONS else _majorant_walk
-    return build(q, ell)
+@partial(jax.jit, inline=True)
+def _solve(q: Array, ell: Array, kappa: Array) -> _Solution:
+    return (_solve_few if q.shape[-1] <= 3 else _solve_many)(q, ell, kappa)
 
 
-def _majorant_unrolled(q: Array, ell: Array) -> _Majorant:
-    """Few actions: a slope is the least, over the points before, of the steepest to a point after.
+def _solve_few(q: Array, ell: Array, kappa: Array) -> _Solution:
+    """At most three actions: the majorant has a first and a last vertex, and at most one between.
 
-    Written out per pair and triple of actions: only arithmetic and comparisons, no reductions,
-    sorts or gathers, so that XLA makes one loop of it.
+    No sort, no loop, no gather, and the exponentials are per row, not per action.
     """
-    actions = range(q.shape[-1])
-    zs, xs = [q[..., a] for a in actions], [ell[..., a] for a in actions]
-    slope = {}
-    for i in actions:
-        for k in range(i):
-            # (ℓ_k q_k − ℓ_i q_i)/(ℓ_k − ℓ_i), in the form that keeps its digits when ℓ_i ≈ ℓ_k.
-            width = xs[k] - xs[i]
-            rise = (zs[k] - zs[i]) / jnp.where(width == 0, 1.0, width)
-            slope[i, k] = slope[k, i] = jnp.where(
-                width > 0, zs[k] + xs[i] * rise, zs[i] + xs[k] * rise
-            )
+    best, ell_last = _max(q), _max(ell)
+    z = q - best
+    ell_first = _max(jnp.where(z == 0, ell, 0.0))
+    z_last = _max(jnp.where(ell == ell_last, z, -jnp.inf))
+    first, last = (z == 0) & (ell == ell_first), (ell == ell_last) & (z == z_last)
+    if q.shape[-1] < 3:
+        between = jnp.zeros_like(first)
+        slope_2 = slope_3 = _slope(0.0, ell_first, z_last, ell_last, otherwise=0.0)
+        ell_between = ell_first
+    else:
+        onward = _slope(0.0, ell_first, z, ell, otherwise=-jnp.inf)  # from the first vertex
+        final = _slope(z, ell, z_last, ell_last, otherwise=jnp.inf)  # to the last vertex
+        between = (ell > ell_first) & (ell < ell_last) & (onward > final)
+        several = ell_first < ell_last
+        slope_2 = jnp.where(several, _max(onward), 0.0)
+        slope_3 = jnp.where(several, -_max(-final), 0.0)
+        ell_between = _max(jnp.where(between, ell, ell_first))
 
-    def steepest(i: int | None, targets: list[Array]) -> Array:
-        """Largest slope from action i (None: from the origin) to the actions marked as targets."""
-        slopes = [
-            jnp.where(targets[k], zs[k] if i is None else slope[i, k], -jnp.inf)
-            for k in actions
-            if k != i
-        ]
-        return reduce(jnp.maximum, slopes, jnp.full_like(zs[0], -jnp.inf))
+    # p_1 = 1. Without a vertex between, p_2 = p_3 and the second piece has no width.
+    p_2, p_3 = jnp.exp(slope_2 / kappa), jnp.exp(slope_3 / kappa)
+    p_2_less_1, p_3_less_1 = jnp.expm1(slope_2 / kappa), jnp.expm1(slope_3 / kappa)
+    width_2, width_3 = ell_between - ell_first, ell_last - ell_between
+    value = _log_mean(
+        (ell_first + width_2 * p_2 + width_3 * p_3) / ell_last,
+        (width_2 * p_2_less_1 + width_3 * p_3_less_1) / ell_last,
+    )
 
-    def at(a: int) -> tuple[Array, Array, Array]:
-        others = [b for b in actions if b != a]
-        here_on, beyond = [x >= xs[a] for x in xs], [x > xs[a] for x in xs]
-        left = reduce(
-            jnp.minimum,
-            [jnp.where(here_on[b], jnp.inf, steepest(b, here_on)) for b in others],
-            steepest(None, here_on),
-        )
-        right = reduce(
-            jnp.minimum,
-            [jnp.where(beyond[b], jnp.inf, steepest(b, beyond)) for b in others],
-            jnp.minimum(steepest(None, beyond), steepest(a, beyond)),
-        )
-        tied = [xs[b] == xs[a] for b in others]
-        worse = [t & (zs[b] > zs[a]) for t, b in zip(tied, others, strict=True)]
-        equal = [t & (zs[b] == zs[a]) for t, b in zip(tied, others, strict=True)]
-        copies = 1.0 + sum(e.astype(q.dtype) for e in equal)
-        on_vertex = reduce(lambda v, w: v & ~w, worse, left > right)
-        return left, right, jnp.where(on_vertex, 1.0 / copies, 0.0)
+    # eq. (optimal_policy): ℓ (p_j − p_{j+1}) on each vertex.
+    on_first = -ell_first * p_2_less_1
+    p_2_less_p_3 = -p_2 * jnp.expm1((slope_3 - slope_2) / kappa)
+    on_between = jnp.where(ell_between > ell_first, ell_between * p_2_less_p_3, 0.0)
+    on_last = ell_last * p_3
+    total = on_first + on_between + on_last
+    policy = jnp.where(between, on_between / total, 0.0)
+    policy = jnp.where(first, on_first / (total * _count(first, q.dtype)), policy)
+    policy = jnp.where(last, on_last / (total * _count(last, q.dtype)), policy)
+    return _Solution(policy, (best + kappa * value)[..., 0], first | between | last)
 
-    left, right, share = zip(*(at(a) for a in actions), strict=True)
-    start = [
-        reduce(
-            jnp.maximum,
-            [jnp.where((share[b] > 0) & (xs[b] < xs[a]), xs[b], 0.0) for b in actions],
-        )
-        for a in actions
-    ]
-    return _Majorant(*(jnp.stack(columns, -1) for columns in (left, right, start, share)))
+
+def _solve_many(q: Array, ell: Array, kappa: Array) -> _Solution:
+    """Any number of actions, from the slopes of the majorant on either side of each."""
+    best, ell_last = _max(q), _max(ell)
+    z = q - best
+    walk = _walk_majorant(lax.stop_gradient(z), lax.stop_gradient(ell))
+    # Who neighbours whom is settled by integers; the slopes to them are differentiable again.
+    ell_before = _pick(ell, walk.before)
+    left = _slope(_pick(z, walk.before), ell_before, z, ell, otherwise=0.0)
+    right = _slope(z, ell, _pick(z, walk.after), _pick(ell, walk.after), otherwise=0.0)
+    pareto, last = walk.copies > 0, walk.after < 0
+    share = jnp.where(pareto, 1.0 / jnp.maximum(walk.copies, 1).astype(q.dtype), 0.0)
+
+    p = jnp.exp(left / kappa)
+    width = share * (ell - ell_before) / ell_last
+    value = _log_mean(
+        jnp.sum(width * p, -1, keepdims=True),
+        jnp.sum(width * jnp.expm1(left / kappa), -1, keepdims=True),
+    )
+    # eq. (optimal_policy): ℓ (p_j − p_{j+1}), with p_{j+1} = 0 at the last.
+    drop = p * jnp.where(last, 1.0, -jnp.expm1((right - left) / kappa))
+    weight = share * (ell / ell_last) * drop
+    policy = weight / jnp.sum(weight, -1, keepdims=True)
+    return _Solution(policy, (best + kappa * value)[..., 0], pareto)
 
 
 class _Walk(NamedTuple):
-    """A walk along the majorant: where each row has come, and the neighbours of each vertex passed."""
+    """A walk along the majorant: how far each row has come, and who neighbours whom so far."""
 
     ell: Array  # [..., 1] ℓ of the vertex reached; 0 at the origin
-    index: Array  # [..., 1] an action on it; -1 at the origin
-    before: Array  # [..., A] an action on the vertex before this action's own; -1: the origin
+    q: Array  # [..., 1] q there
+    at: Array  # [..., 1] an action there; -1 at the origin
+    before: Array  # [..., A] an action on the vertex before this action's; -1: the origin
     after: Array  # [..., A] an action on the vertex after it; -1: none
     copies: Array  # [..., A] how many equal actions are on its vertex; 0: it is on none
 
 
-def _majorant_walk(q: Array, ell: Array) -> _Majorant:
-    """Many actions: from the origin, step along the steepest slope until ℓ is the largest.
+def _walk_majorant(q: Array, ell: Array) -> _Walk:
+    """From the origin, step along the steepest slope until ℓ is the largest.
 
     One pass over the actions per vertex. There are few vertices as a rule (about log A for random
     points), so this beats a sort; with all A actions on the majorant it takes A passes.
     """
-    last = jnp.max(ell, -1, keepdims=True)
+    ell_last = _max(ell)
+    actions = lax.broadcasted_iota(jnp.int32, q.shape, q.ndim - 1)
 
     def step(walk: _Walk) -> _Walk:
-        slope = _slope(_pick(fixed_q, walk.index), walk.ell, fixed_q, ell)
-        steepest = slope == jnp.max(slope, -1, keepdims=True)
+        slope = _slope(walk.q, walk.ell, q, ell, otherwise=-jnp.inf)
+        steepest = (slope == _max(slope)) & (walk.ell < ell_last)
         # Of several steepest points the farthest is the vertex: the others lie on the chord to it.
-        reached = jnp.max(jnp.where(steepest, ell, 0.0), -1, keepdims=True)
-        moving = walk.ell < last
-        vertex = steepest & (ell == reached) & moving
-        index = jnp.where(moving, jnp.argmax(vertex, -1, keepdims=True), walk.index)
-        left_behind = moving & (ell == walk.ell) & (walk.copies > 0)
+        reached = jnp.maximum(walk.ell, _max(jnp.where(steepest, ell, 0.0)))
+        vertex = steepest & (ell == reached)
+        at = _max(jnp.where(vertex, actions, -1))
+        just_left = (walk.copies > 0) & (walk.after < 0) & (ell < reached)
         return _Walk(
-            ell=jnp.where(moving, reached, walk.ell),
-            index=index,
-            before=jnp.where(vertex, walk.index, walk.before),
-            after=jnp.where(left_behind, index, walk.after),
-            copies=jnp.where(vertex, jnp.sum(vertex, -1, keepdims=True), walk.copies),
+            ell=reached,
+            q=_max(jnp.where(vertex, q, -jnp.inf)),
+            at=at,
+            before=jnp.where(vertex, walk.at, walk.before),
+            after=jnp.where(just_left, at, walk.after),
+            copies=jnp.where(vertex, _count(vertex, jnp.int32), walk.copies),
         )
 
-    # Who neighbours whom is a matter of integers; the slopes between them are differentiable again.
-    fixed_q, ell_in, ell = lax.stop_gradient(q), ell, lax.stop_gradient(ell)
-    nowhere = jnp.full(q.shape, -1)
-    walk = lax.while_loop(
-        lambda walk: jnp.any(walk.ell < last),
+    nowhere = jnp.full(q.shape, -1, jnp.int32)
+    origin = jnp.zeros_like(ell_last)
+    return lax.while_loop(
+        lambda walk: jnp.any(walk.ell < ell_last),
         step,
-        _Walk(jnp.zeros_like(last), nowhere[..., :1], nowhere, nowhere, jnp.zeros_like(nowhere)),
+        _Walk(origin, origin, nowhere[..., :1], nowhere, nowhere, nowhere + 1),
     )
-    start = _pick(ell_in, walk.before)
-    right = _slope(q, ell_in, _pick(q, walk.after), _pick(ell_in, walk.after))
-    return _Majorant(
-        left=_slope(_pick(q, walk.before), start, q, ell_in),
-        right=right,
-        start=start,
-        share=jnp.where(walk.copies > 0, 1.0 / jnp.maximum(walk.copies, 1), 0.0).astype(q.dtype),
-    )
+
+
+def _slope(q_i: ArrayLike, ell_i: Array, q_k: Array, ell_k: Array, otherwise: float) -> Array:
+    """Slope from point i to point k where ℓ_k > ℓ_i, and `otherwise` elsewhere."""
+    ahead = ell_k > ell_i
+    # (ℓ_k q_k − ℓ_i q_i)/(ℓ_k − ℓ_i), in a form that keeps its digits when ℓ_i ≈ ℓ_k.
+    slope = q_k + ell_i * (q_k - q_i) / jnp.where(ahead, ell_k - ell_i, 1.0)
+    return jnp.where(ahead, slope, otherwise)
+
+
+def _log_mean(mean: Array, mean_less_1: Array) -> Array:
+    """log(mean), from its distance to 1 where that is short: a large κ magnifies its rounding."""
+    near_1 = mean_less_1 > -0.5
+    return jnp.where(near_1, jnp.log1p(jnp.where(near_1, mean_less_1, 0.0)), jnp.log(mean))
+
+
+def _max(values: Array) -> Array:
+    return jnp.max(values, -1, keepdims=True)
+
+
+def _count(marked: Array, dtype: DTypeLike) -> Array:
+    return jnp.sum(marked, -1, keepdims=True, dtype=dtype)
 
 
 def _pick(values: Array, index: Array) -> Array:
@@ -226,40 +211,29 @@ def _pick(values: Array, index: Array) -> Array:
     return jnp.where(index < 0, 0.0, jnp.take_along_axis(values, jnp.maximum(index, 0), -1))
 
 
-def _slope(q_i: Array, ell_i: Array, q_k: Array, ell_k: Array) -> Array:
-    """Slope from (ℓ_i, ℓ_i q_i) to (ℓ_k, ℓ_k q_k), −inf unless ℓ_k > ℓ_i."""
-    ahead = ell_k > ell_i
-    # (ℓ_k q_k − ℓ_i q_i)/(ℓ_k − ℓ_i), in the form that keeps its digits when ℓ_i ≈ ℓ_k.
-    return jnp.where(
-        ahead, q_k + ell_i * (q_k - q_i) / jnp.where(ahead, ell_k - ell_i, 1.0), -jnp.inf
-    )
-
-
 def _checked(q: ArrayLike, ell: ArrayLike, kappa: ArrayLike) -> tuple[Array, Array, Array]:
     q, ell = _checked_pair("q", q, ell)
     if jnp.ndim(kappa) != 0:
         raise ValueError(f"kappa has shape {jnp.shape(kappa)}; expected one positive number")
-    if not isinstance(kappa, jax.core.Tracer) and not 0 < float(kappa) < np.inf:
+    if not isinstance(kappa, jax.core.Tracer) and not 0 < np.asarray(kappa, float) < np.inf:
         raise ValueError(f"kappa is {kappa}; expected a positive finite number")
     return q, ell, jnp.asarray(kappa, q.dtype)
 
 
 def _checked_pair(name: str, values: ArrayLike, ell: ArrayLike) -> tuple[Array, Array]:
-    """Both as arrays of one floating type. Values are looked at only outside a trace, where it is free."""
+    """Both as arrays of one floating type. Inside a trace only shapes can be checked."""
     values, ell = jnp.asarray(values), jnp.asarray(ell)
     if values.shape != ell.shape or values.ndim == 0 or values.shape[-1] == 0:
         raise ValueError(
             f"{name} has shape {values.shape} and ell has shape {ell.shape}; "
-            "expected the same shape [..., A] with A >= 1 actions"
+            "expected the same shape [..., A], with at least one action"
         )
     if not isinstance(values, jax.core.Tracer) and not np.isfinite(values).all():
         raise ValueError(f"{name} holds NaN or infinity; expected finite numbers")
     if (
         not isinstance(ell, jax.core.Tracer)
-        and not ((ell_ := np.asarray(ell)) > 0).all() & np.isfinite(ell_).all()
+        and not (np.isfinite(ell) & (np.asarray(ell) > 0)).all()
     ):
-        raise ValueError(
-            "ell must be positive and finite everywhere; clip it from below at ell_min"
-        )
+        raise ValueError("ell holds entries that are not positive and finite; clip it at ell_min")
     dtype = jnp.result_type(values, ell, jnp.float32)
     return values.astype(dtype), ell.astype(dtype)
