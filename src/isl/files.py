@@ -171,9 +171,10 @@ def open_regular(path: Path) -> Iterator[BufferedReader]:
         if error.errno == errno.ELOOP:
             raise DamagedFile(path, "is a symbolic link; expected a regular file") from error
         raise
+    if not stat.S_ISREG(os.fstat(fd).st_mode):
+        os.close(fd)
+        raise DamagedFile(path, "is not a regular file")
     with open(fd, "rb") as file:
-        if not stat.S_ISREG(os.fstat(fd).st_mode):
-            raise DamagedFile(path, "is not a regular file")
         try:
             yield file
         except OSError as error:

@@ -193,7 +193,9 @@ def load(root: Path | str) -> pl.DataFrame:
 
 
 def _flat(prefix: str, value: Any) -> dict[str, Any]:
-    """Nested tables as one level of dotted names."""
+    """Nested tables as one level of dotted names; a list as its JSON text, which groups well."""
+    if isinstance(value, list):
+        return {prefix: files.canonical_json(value).decode()}
     if not isinstance(value, dict):
         return {prefix: value}
     return {k: v for name in value for k, v in _flat(f"{prefix}.{name}", value[name]).items()}
