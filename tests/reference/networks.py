@@ -1,0 +1,102 @@
+"""Plain NumPy twins of the networks and of Adam: float64, loops, derivatives written by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from gymnasium.spaces import Discrete, Space
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+
+
+class Layer(NamedTuple):
+    kernel: Array
+    bias: Array | None
+
+
+Layers = list[Layer]
+
+
+class Adam(NamedTuple):
+    """Adam's state: how many steps were made, and the two moments of every layer."""
+
+    count: int
+    mean: Layers
+    square: Layers
+
+
+def layers_of(variables: Mapping[str, Any], index: tuple[int, ...] = ()) -> Layers:
+    """The layers of a network's parameters, `index` picking one of a stacked ensemble."""
+    tree = variables["params"]
+    names = ["first", *sorted(name for name in tree if name.startswith("rest")), "head"]
+
+    def pick(x: Any) -> Array:
+        return np.asarray(x, np.float64)[index]
+
+    return [
+        Layer(pick(tree[n]["kernel"]), pick(tree[n]["bias"]) if "bias" in tree[n] else None)
+        for n in names
+    ]
+
+
+def adam_of(state: Any, index: tuple[int, ...] = ()) -> Adam:
+    """The twin of an optax Adam state."""
+    moments = state[0]
+    count = int(np.asarray(moments.count)[index])
+    return Adam(count, layers_of(moments.mu, index), layers_of(moments.nu, index))
+
+
+def rows_of(space: Space[Any], obs: Any) -> Array:
+    """A batch of observations as rows of numbers: one-hot codes, or flattened boxes."""
+    if isinstance(space, Discrete):
+        return np.eye(int(space.n))[np.asarray(obs)]
+    return np.asarray(obs, np.float64).reshape(len(obs), -1)
+
+
+def forward(layers: Layers, rows: Array) -> tuple[Array, list[Array]]:
+    """The outputs, and the inputs of every layer, which `backward` needs."""
+    inputs = [rows]
+    for layer in layers[:-1]:
+        inputs.append(np.maximum(_affine(layer, inputs[-1]), 0.0))
+    return _affine(layers[-1], inputs[-1]), inputs
+
+
+def backward(layers: Layers, inputs: list[Array], d_out: Array) -> Layers:
+    """The gradient of Σ d_out·out with respect to every kernel and bias."""
+    gradients: Layers = []
+    for layer, x in zip(reversed(layers), reversed(inputs), strict=True):
+        d_bias = None if layer.bias is None else d_out.sum(axis=0)
+        gradients.insert(0, Layer(x.T @ d_out, d_bias))
+        d_out = (d_out @ layer.kernel.T) * (x > 0)
+    return gradients
+
+
+def added(one: Layers, other: Layers) -> Layers:
+    """Layer by layer sum."""
+    return _zip(lambda a, b: a + b, one, other)
+
+
+def adam_step(layers: Layers, grads: Layers, state: Adam, lr: float) -> tuple[Layers, Adam]:
+    """One step of Adam with its usual constants."""
+    b1, b2, eps = 0.9, 0.999, 1e-8
+    count = state.count + 1
+    mean = _zip(lambda m, g: b1 * m + (1 - b1) * g, state.mean, grads)
+    square = _zip(lambda v, g: b2 * v + (1 - b2) * g**2, state.square, grads)
+    step = _zip(
+        lambda m, v: lr * (m / (1 - b1**count)) / (np.sqrt(v / (1 - b2**count)) + eps), mean, square
+    )
+    return _zip(lambda p, s: p - s, layers, step), Adam(count, mean, square)
+
+
+def _affine(layer: Layer, x: Array) -> Array:
+    y = x @ layer.kernel
+    return y if layer.bias is None else y + layer.bias
+
+
+def _zip(function: Any, one: Layers, other: Layers) -> Layers:
+    return [
+        Layer(function(a.kernel, b.kernel), None if a.bias is None else function(a.bias, b.bias))
+        for a, b in zip(one, other, strict=True)
+    ]

@@ -1,0 +1,51 @@
+"""SBEED: one update against its NumPy twin, and how it acts."""
+
+from __future__ import annotations
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from isl.agents import sbeed
+from tests import twin
+from tests.reference import agents as reference
+from tests.reference.networks import adam_of, adam_step, forward, layers_of, rows_of
+
+
+@pytest.mark.parametrize("space", twin.SPACES.values(), ids=twin.SPACES)
+@pytest.mark.parametrize("eta", [0.0, 0.3])
+def test_one_update_equals_the_twin(space, eta):
+    cfg = sbeed.Config(hidden=(7, 6), lr_v=0.1, lr_pi=0.2, lr_rho=0.3, gamma=0.9, eta=eta)
+    agent = sbeed.make(cfg, space, twin.ACTIONS)
+    learner = twin.in_training(agent.init(jax.random.key(0)))
+    batch = twin.transitions(space)
+
+    after, metrics = jax.jit(agent.update)(learner, (), batch, jax.random.key(2))
+
+    networks = [layers_of(params) for params in learner.params]
+    *grads, figures = reference.sbeed(
+        *networks, twin.plain(space, batch), cfg.gamma, cfg.kappa, eta
+    )
+    rates = (cfg.lr_v, cfg.lr_pi, cfg.lr_rho)
+    for i, (layers, grad, rate) in enumerate(zip(networks, grads, rates, strict=True)):
+        params, opt = adam_step(layers, grad, adam_of(learner.opt[i]), rate)
+        twin.assert_same_layers(layers_of(after.params[i]), params)
+        twin.assert_same_adam(adam_of(after.opt[i]), opt)
+    for name, value in figures.items():
+        twin.assert_same(metrics[name], value)
+
+
+def test_it_samples_its_policy_and_exploits_the_likeliest_action():
+    space = twin.SPACES["discrete"]
+    agent = sbeed.make(sbeed.Config(hidden=(7, 6)), space, twin.ACTIONS)
+    learner = twin.in_training(agent.init(jax.random.key(0)))
+    obs = jnp.int32(2)
+    logits = forward(layers_of(learner.params.pi), rows_of(space, [2]))[0][0]
+    policy = np.exp(logits) / np.exp(logits).sum()
+    twin.assert_same(agent.inspect(learner, obs)["policy"], policy)
+    keys = jax.random.split(jax.random.key(1), 20_000)
+    draws = jax.vmap(lambda key: agent.act(learner, (), obs, key))(keys)
+    shares = np.bincount(np.asarray(draws), minlength=twin.ACTIONS) / len(keys)
+    np.testing.assert_allclose(shares, policy, atol=0.015)
+    assert int(agent.exploit(learner, obs)) == policy.argmax()

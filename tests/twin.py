@@ -1,0 +1,86 @@
+"""What the tests against the NumPy twins share: batches made by hand, and what counts as equal."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gymnasium.spaces import Box, Discrete
+
+from isl.agent import Transition
+from tests.reference.agents import Batch
+from tests.reference.networks import Adam, Layers, rows_of
+
+ACTIONS = 3
+SPACES = {"discrete": Discrete(5), "box": Box(-2, 2, (2, 2), np.float32)}
+TOLERANCE = 1e-5
+
+
+def transitions(space: Any) -> Transition:
+    """Eight transitions: each action, one cut short at the end of an episode, two terminal."""
+    rng = np.random.default_rng(7)
+    if isinstance(space, Discrete):
+        obs, next_obs = np.array([[0, 1, 2, 3, 4, 0, 1, 1], [1, 2, 3, 4, 0, 0, 4, 2]], np.int32)
+    else:
+        obs, next_obs = rng.uniform(-2, 2, (2, 8, *space.shape)).astype(np.float32)
+    return Transition(
+        obs=jnp.asarray(obs),
+        action=jnp.array([0, 1, 2, 1, 0, 2, 0, 1], jnp.int32),
+        reward=jnp.array([0.0, 1.0, -0.5, 2.0, 0.1, -1.0, 0.7, 0.3], jnp.float32),
+        discount=jnp.array([1, 1, 0, 1, 1, 0, 1, 1], jnp.float32),
+        next_obs=jnp.asarray(next_obs),
+    )
+
+
+def plain(space: Any, batch: Transition) -> Batch:
+    """The same batch for the twins."""
+    return Batch(
+        obs=rows_of(space, batch.obs),
+        action=np.asarray(batch.action),
+        reward=np.asarray(batch.reward, np.float64),
+        discount=np.asarray(batch.discount, np.float64),
+        next_obs=rows_of(space, batch.next_obs),
+    )
+
+
+def in_training(tree: Any, seed: int = 3) -> Any:
+    """Biases and Adam's state as after some training.
+
+    At the start biases are zero, and Adam's step is the sign of the gradient: a wrong factor in a
+    loss would pass, and rounding of a gradient near zero would not.
+    """
+    rng = np.random.default_rng(seed)
+
+    def stir(path: Any, x: jax.Array) -> jax.Array:
+        name = jax.tree_util.keystr(path)
+        if jnp.issubdtype(x.dtype, jnp.integer):
+            return jnp.full_like(x, 4)
+        if ".nu" in name:
+            return jnp.asarray(rng.uniform(0.5, 1.5, x.shape), x.dtype)
+        scale = 0.1 if ".mu" in name or "bias" in name else 0.0
+        return x + jnp.asarray(scale * rng.normal(size=x.shape), x.dtype)
+
+    return jax.tree_util.tree_map_with_path(stir, tree)
+
+
+def assert_same(actual: Any, expected: Any) -> None:
+    """Equal to 1e-5 of the largest number, or to 1e-5 if that is below one."""
+    actual, expected = np.asarray(actual, np.float64), np.asarray(expected, np.float64)
+    assert actual.shape == expected.shape
+    assert np.abs(actual - expected).max() <= TOLERANCE * max(1.0, np.abs(expected).max())
+
+
+def assert_same_layers(actual: Layers, expected: Layers) -> None:
+    for one, other in zip(actual, expected, strict=True):
+        assert_same(one.kernel, other.kernel)
+        assert (one.bias is None) == (other.bias is None)
+        if other.bias is not None:
+            assert_same(one.bias, other.bias)
+
+
+def assert_same_adam(actual: Adam, expected: Adam) -> None:
+    assert actual.count == expected.count
+    assert_same_layers(actual.mean, expected.mean)
+    assert_same_layers(actual.square, expected.square)
