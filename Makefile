@@ -17,7 +17,7 @@ $(STAMP): pyproject.toml
 	@touch $@
 
 demo: $(STAMP)  ## solve Deep Sea 20 with four seeds and draw what happened
-	$(BIN)/isl train deep_sea/20 --agent isl --seeds 4 --until-solved --out runs/demo
+	$(BIN)/isl train deep_sea/20 --agent isl --seeds 4 --until-solved --snapshots --out runs/demo
 	$(BIN)/python scripts/draw_demo.py runs/demo
 
 test: lint  ## lint, then the whole test suite

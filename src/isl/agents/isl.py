@@ -1,7 +1,7 @@
 """The Information Seeking Learner (Cassano & Sayed), Algorithm 1 and eq. (costs).
 
-Three approximators: q̂ (values), ρ (an estimate of E δ) and ℓ (how wrong q̂ may be). The policy π* and
-the value v* follow from q̂ and ℓ in closed form (isl.exploration). This is the paper with:
+Three approximators: q̂ (values), ρ (an estimate of E δ) and ℓ (how wrong q̂ may be). The policy π*
+and the value v* follow from q̂ and ℓ in closed form (isl.exploration). This is the paper with:
   * q_T = r + γ·discount·v*(s′): the paper's text leaves out γ, and the end of an episode;
   * q̂ descends along (1−η₂)δ + η₂ρ: the literal gradient of J_q halves the ρ part;
   * one δ for all three losses: targets ω̃, ν̃ for s′, the current ω for s, no gradient through it;

@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
-from isl.experiments.store import Run
+from isl.experiments.run_folder import config_hash
 from isl.experiments.spec import RunSpec
+from isl.experiments.store import Run
 from isl.status import Status
 
 LINE_SECONDS = 10.0  # between two lines about a run when there is no terminal
@@ -73,7 +75,9 @@ class Display:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        self._console = Console()
+        console = Console()
+        # A log file has no width of its own: 80 columns would cut the task's names.
+        self._console = console if console.is_terminal else Console(width=110)
         self._rows: dict[tuple[int, int], _Row] = {}
         self._live: Live | None = None
         self._began = time.monotonic()
@@ -153,10 +157,34 @@ class Display:
         for row in self._rows.values():
             if row.message and row.status is not Status.DONE:
                 console.print(f"{row.name}: {row.status}: {row.message}", highlight=False)
+        for line in self._summaries():
+            console.print(line, highlight=False, soft_wrap=True)
         left = [row for row in self._rows.values() if not row.status.is_final]
         if left:
             console.print(f"{len(left)} of {len(self._rows)} runs are left; repeat the command")
         console.print(f"results in {self._root}", highlight=False)
+
+    def _summaries(self) -> list[str]:
+        """One line per configuration: how many seeds solved the task, and how soon."""
+        groups: dict[tuple[str, str, str], list[_Row]] = {}
+        for row in self._rows.values():
+            key = (row.spec.task, row.spec.agent, config_hash(row.spec.to_dict()))
+            groups.setdefault(key, []).append(row)
+        lines = []
+        for (task, agent, config), rows in groups.items():
+            finished = [row for row in rows if row.status is Status.DONE]
+            measured = f"{len(finished)} of {len(rows)} seeds done"
+            if task.startswith("deep_sea"):
+                solved = sorted(row.solved_episode for row in finished if row.solved_episode)
+                measured = f"{len(solved)} of {len(rows)} seeds solved"
+                if solved:
+                    measured += f", median {median(solved):g} episodes ({solved[0]}–{solved[-1]})"
+            elif best := sorted(row.best_return for row in finished if row.best_return is not None):
+                measured += (
+                    f", median best return {median(best):.4g} ({best[0]:.4g}–{best[-1]:.4g})"
+                )
+            lines.append(f"{task} {agent} [{config}]: {measured}")
+        return lines
 
     def _of(self, job: int) -> list[_Row]:
         return [row for (number, _), row in self._rows.items() if number == job]

@@ -62,6 +62,7 @@ class _SeedRun:
     snapshots: Snapshots | None = None
     status: Status = Status.RUNNING
     message: str = ""
+    measured: dict[str, Any] = field(default_factory=dict)  # once it has ended
 
 
 @dataclass
@@ -260,6 +261,7 @@ def _finish(cohort: _Cohort, spec: RunSpec, run: _SeedRun, position: int) -> Non
     if spec.until_solved and run.recorder.solved_episode is not None:
         episodes = min(episodes, run.recorder.solved_episode)
     frame = run.recorder.frame(episodes)
+    run.measured = measures(frame)
     run_folder.write_episodes(run.path, frame)
     learner = jax.tree.map(lambda x: np.asarray(x[position]), cohort.state.seeds.learner)
     steps, updates = (int(x) for x in cohort.state.counters)
@@ -275,7 +277,7 @@ def _finish(cohort: _Cohort, spec: RunSpec, run: _SeedRun, position: int) -> Non
             "seed": run.seed,
             "status": run.status.value,
             "message": run.message,
-            **measures(frame),
+            **run.measured,
             "wall_seconds": run.seconds,
             "env_steps_per_second": steps / seconds,
             "updates_per_second": updates / seconds,
@@ -285,15 +287,17 @@ def _finish(cohort: _Cohort, spec: RunSpec, run: _SeedRun, position: int) -> Non
 
 def _progress(run: _SeedRun, steps_per_second: float, updates_per_second: float) -> Progress:
     recorder = run.recorder
-    best = float(recorder.best_return) if recorder.episodes else None
+    now = run.measured or {
+        "episodes": recorder.episodes,
+        "steps": recorder.steps,
+        "best_return": float(recorder.best_return) if recorder.episodes else None,
+        "goal_visits": recorder.goal_visits,
+        "solved_episode": recorder.solved_episode,
+    }
     return Progress(
         seed=run.seed,
         status=run.status.value,
-        episodes=recorder.episodes,
-        steps=recorder.steps,
-        best_return=best,
-        goal_visits=recorder.goal_visits,
-        solved_episode=recorder.solved_episode,
+        **now,
         steps_per_second=steps_per_second,
         updates_per_second=updates_per_second,
         message=run.message,

@@ -10,8 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from isl import files
 from isl.agent import Agent
 from isl.envs.base import Environment
+from isl.errors import DamagedFile
 from isl.training import checkpoint
 
 FILE = "snapshots.safetensors"
@@ -62,3 +64,12 @@ class Snapshots:
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Continue counting."""
         self._visits = state["visits"].copy()
+
+
+def read(run_dir: Path) -> dict[str, NDArray[Any]]:
+    """The maps of a run, by name: each with a leading axis of time."""
+    path = run_dir / FILE
+    arrays, meta = checkpoint.unpack(path, files.read_bytes(path, checkpoint.MAX_MODEL_BYTES))
+    if meta.get("kind") != "snapshots":
+        raise DamagedFile(path, "holds no snapshots")
+    return {name.strip("[]'"): values for name, values in arrays.items()}

@@ -79,7 +79,7 @@ class Program(NamedTuple):
     updates_per_chunk: int
 
 
-def compile_training(env: Environment, agent: Agent, chunk_updates: int = 2000) -> Program:
+def compile_training(env: Environment, agent: Agent, chunk_updates: int = 500) -> Program:
     """The program that trains `agent` on `env`, about `chunk_updates` updates per chunk.
 
     A chunk is a whole number of target periods and of iterations (T steps, I updates).
