@@ -21,10 +21,19 @@ from isl import files
 from isl.errors import CannotWrite, DamagedFile, Locked, UnsupportedFormat, UsageError
 from isl.experiments import episodes, provenance, run_folder, store
 from isl.status import Status
-from tests.fault_injection import CONFIG, failing_steps, recorded_steps, results, summary, write_run
+from tests.fault_injection import (
+    CONFIG,
+    failing_steps,
+    parquet,
+    recorded_steps,
+    results,
+    summary,
+    write_run,
+)
 
 RESULTS = ["config.json", "episodes.parquet", "summary.json", "DONE.json"]
-FORMAT_1 = Path(__file__).parent / "fixtures" / "format-1"
+FIXTURES = Path(__file__).parent / "fixtures"
+FORMAT_1 = FIXTURES / "format-1"
 
 
 @pytest.fixture
@@ -187,7 +196,7 @@ def test_equal_records_give_equal_bytes():
         [sys.executable, "-c", MANY], env=one_thread, check=True, capture_output=True
     )
     assert other.stdout == first
-    assert episodes.from_parquet(Path("x"), first).equals(table)
+    assert episodes.from_parquet([Path("x")], [first])[0].equals(table)
 
 
 def test_records_are_read_back(tmp_path):
@@ -452,29 +461,60 @@ def test_well_sealed_nonsense_is_refused(tmp_path, name, content, reason):
     assert "\n" not in run.problem
 
 
-def bomb() -> bytes:
-    return episodes.to_parquet(pl.DataFrame({"x": pl.zeros(300_000, pl.UInt8, eager=True)}))
+HOSTILE_TABLES = {
+    "empty": b"",
+    "no footer": b"PAR1PAR1",
+    "pickle": b"cos\nsystem\n(S'touch PWNED'\ntR.",
+    "long footer": b"PAR1" + b"\xff" * 64 + b"\xff\xff\xff\x7fPAR1",
+    "text": episodes.to_parquet(pl.DataFrame({"x": ["text"]})),
+    "lists": episodes.to_parquet(pl.DataFrame({"x": [[1, 2]]})),
+    "bytes": episodes.to_parquet(pl.DataFrame({"x": [b"\x80\x04K\x01."]})),
+}
 
 
-@pytest.mark.parametrize(
-    "data",
-    [
-        b"",
-        b"PAR1PAR1",
-        b"cos\nsystem\n(S'touch PWNED'\ntR.",
-        b"PAR1" + b"\xff" * 64 + b"\xff\xff\xff\x7fPAR1",
-        bomb(),
-        episodes.to_parquet(pl.DataFrame({"x": ["text"]})),
-        episodes.to_parquet(pl.DataFrame({"x": [[1, 2]]})),
-        episodes.to_parquet(pl.DataFrame({"x": [b"\x80\x04K\x01."]})),
-    ],
-    ids=["empty", "no footer", "pickle", "long footer", "bomb", "text", "lists", "bytes"],
-)
-def test_hostile_tables_are_refused_in_one_line(monkeypatch, data):
-    monkeypatch.setattr(episodes, "MAX_BYTES", 1 << 20)
-    with pytest.raises(DamagedFile) as caught:
-        episodes.from_parquet(Path("episodes.parquet"), data)
-    assert "\n" not in str(caught.value)
+def test_hostile_tables_are_refused_in_one_line():
+    good = parquet(goal=3)
+    zeros = pl.zeros(1 << 20, pl.UInt8, eager=True)  # 129 times the same memory
+    bomb = episodes.to_parquet(pl.DataFrame({str(n): zeros for n in range(129)}))
+    assert len(bomb) < 1 << 20
+    answers = episodes.complaints([good, bomb, *HOSTILE_TABLES.values(), good])
+    assert len(answers) == len(HOSTILE_TABLES) + 3
+    assert "the limit is" in answers[1]
+    assert answers[0] == answers[-1] == ""
+    assert all(answer.startswith("is not a table of episodes: ") for answer in answers[1:-1])
+
+
+def test_a_table_that_ends_its_reader_ends_nothing_else(tmp_path):
+    """One byte of this file makes polars ask for two exabytes, and abort when refused."""
+    run_dir = write_run(tmp_path)
+    shutil.copy(FIXTURES / "hostile" / "allocates.parquet", run_dir / "episodes.parquet")
+    reseal(run_dir)
+    with pytest.raises(DamagedFile, match=r"episodes\.parquet: "):
+        store.load_episodes(tmp_path)
+
+
+def test_the_reader_imports_nothing_from_the_working_folder(tmp_path, monkeypatch):
+    (tmp_path / "polars.py").write_text("raise SystemExit('hijacked')")
+    (tmp_path / "isl").mkdir()
+    (tmp_path / "isl" / "__init__.py").write_text("raise SystemExit('hijacked')")
+    monkeypatch.chdir(tmp_path)
+    assert episodes.complaints([parquet(goal=3)]) == [""]
+
+
+def test_a_thousand_mutated_tables_are_read_or_refused():
+    draw = random.Random(0)
+    waiting, answers = [], []
+    for _ in range(1000):
+        data = bytearray(parquet(goal=3))
+        for _ in range(draw.randint(1, 3)):
+            data[draw.randrange(len(data))] = draw.randrange(256)
+        waiting.append(bytes(data))
+    while waiting:
+        found = episodes.complaints(waiting)
+        answers += found
+        waiting = waiting[len(found) :]
+    assert len(answers) == 1000
+    assert 100 < sum(answer == "" for answer in answers) < 900
 
 
 # -------------------------------------------------------------------------- many runs

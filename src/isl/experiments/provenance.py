@@ -57,7 +57,12 @@ def _cpu_model() -> str:
 
 def provenance() -> dict[str, Any]:
     """Everything outside the config that could explain a difference between two results."""
-    settings = {name: value for name, value in os.environ.items() if name.startswith("JAX_")}
+    settings = {
+        name: value
+        for name, value in os.environ.items()
+        # Where programs are cached changes no result, and would name the user's home.
+        if name.startswith("JAX_") and not name.endswith("_CACHE_DIR")
+    }
     return {
         "isl": isl.__version__,
         **_git_state(),

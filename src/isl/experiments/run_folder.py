@@ -224,10 +224,14 @@ def verify(run_dir: Path) -> list[DamagedFile]:
     return found
 
 
-def read_episodes(run_dir: Path) -> pl.DataFrame:
-    """The episode records of a finished run."""
+def episodes_content(run_dir: Path) -> bytes:
+    """The file of episode records of a finished run, checked against its manifest."""
     digests = manifest(run_dir)
     if digests is None:
         raise UsageError(f"{run_dir} is not finished: repeat its command to continue it")
-    data = read_listed(run_dir, digests, EPISODES, episodes.MAX_BYTES)
-    return episodes.from_parquet(run_dir / EPISODES, data)
+    return read_listed(run_dir, digests, EPISODES, episodes.MAX_BYTES)
+
+
+def read_episodes(run_dir: Path) -> pl.DataFrame:
+    """The episode records of a finished run."""
+    return episodes.from_parquet([run_dir / EPISODES], [episodes_content(run_dir)])[0]

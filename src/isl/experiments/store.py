@@ -18,6 +18,7 @@ import polars as pl
 
 from isl import files
 from isl.errors import DamagedFile, Locked, UnsupportedFormat, UsageError
+from isl.experiments.episodes import from_parquet
 from isl.experiments.run_folder import (
     CONFIG,
     DONE,
@@ -32,6 +33,7 @@ from isl.experiments.run_folder import (
     belongs,
     config_hash,
     discard,
+    episodes_content,
     fail,
     finish,
     is_done,
@@ -203,14 +205,18 @@ def _flat(prefix: str, value: Any) -> dict[str, Any]:
 
 def load_episodes(root: Path | str) -> pl.DataFrame:
     """The episode records of every finished run, each row with the run it belongs to."""
-    tables = []
-    for run in _finished_runs(Path(root)):
-        identity = {"task": run.task, "agent": run.agent, "config_hash": run.config_hash}
-        columns = [pl.lit(value).alias(name) for name, value in identity.items()]
-        seed = pl.lit(run.seed, dtype=pl.Int64).alias("seed")
-        episodes = read_episodes(run.path)
-        tables.append(episodes.select(*columns, seed, *map(pl.col, episodes.columns)))
-    return pl.concat(tables, how="diagonal_relaxed") if tables else pl.DataFrame()
+    runs = list(_finished_runs(Path(root)))
+    paths = [run.path / EPISODES for run in runs]
+    tables = from_parquet(paths, [episodes_content(run.path) for run in runs])
+    named = [
+        table.select(
+            *(pl.lit(getattr(run, name)).alias(name) for name in ("task", "agent", "config_hash")),
+            pl.lit(run.seed, dtype=pl.Int64).alias("seed"),
+            pl.all(),
+        )
+        for run, table in zip(runs, tables, strict=True)
+    ]
+    return pl.concat(named, how="diagonal_relaxed") if named else pl.DataFrame()
 
 
 @dataclass
