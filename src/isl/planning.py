@@ -44,7 +44,9 @@ class UCValueIteration(NamedTuple):
 
 def uc_backup(mdp: MDP, q: ArrayLike, ell: ArrayLike, kappa: float = 1.0) -> Floats:
     """T^ℓ q = r + γ E v*(s′), eq. (q_backup): the γ-contraction of Lemma 4."""
-    backed_up: Floats = _in_64_bits(_uc_backup, mdp, _table(mdp, "q", q), _ell(mdp, ell), kappa)
+    backed_up: Floats = _in_64_bits(
+        _uc_backup, mdp, _table(mdp, "q", q), _ell(mdp, ell), *_positive(kappa=kappa)
+    )
     return backed_up
 
 
@@ -57,7 +59,9 @@ def uc_policy_evaluation(
 ) -> Floats:
     """The fixed point q* of T^ℓ, to within the tolerance, starting from q (Lemma 4)."""
     start = np.zeros_like(mdp.reward) if q is None else _table(mdp, "q", q)
-    q_star: Floats = _in_64_bits(_evaluate, mdp, start, _ell(mdp, ell), kappa, tolerance)
+    q_star: Floats = _in_64_bits(
+        _evaluate, mdp, start, _ell(mdp, ell), *_positive(kappa=kappa, tolerance=tolerance)
+    )
     return q_star
 
 
@@ -76,7 +80,7 @@ def ell_backup(
     """
     backup = partial(_ell_backup, sound=sound)
     backed_up: Floats = _in_64_bits(
-        backup, mdp, _table(mdp, "q", q), _ell(mdp, ell), kappa, ell_min
+        backup, mdp, _table(mdp, "q", q), _ell(mdp, ell), *_positive(kappa=kappa, ell_min=ell_min)
     )
     return backed_up
 
@@ -93,20 +97,17 @@ def uc_value_iteration(
     Ends when every ℓ is ℓ_min *and* q has settled: q alone may rest while ℓ still falls. By default
     ℓ starts at max|r|/(1−γ), which bounds |q†|.
     """
-    if not ell_min > 0:
-        raise ValueError(f"ell_min is {ell_min}; expected a positive number")
+    numbers = _positive(kappa=kappa, ell_min=ell_min, tolerance=tolerance)
     if ell is None:
         ell = max(np.abs(mdp.reward).max() / (1 - mdp.gamma), ell_min)
     start = _ell(mdp, np.broadcast_to(np.asarray(ell, np.float64), mdp.reward.shape))
-    q, last_ell, iterations = _in_64_bits(
-        _uc_value_iteration, mdp, start, kappa, ell_min, tolerance
-    )
+    q, last_ell, iterations = _in_64_bits(_uc_value_iteration, mdp, start, *numbers)
     return UCValueIteration(q, last_ell, int(iterations))
 
 
 def value_iteration(mdp: MDP, tolerance: float = 1e-10) -> Floats:
     """q†, to within the tolerance, eq. (optimal_value_function_definition)."""
-    q_dagger: Floats = _in_64_bits(_value_iteration, mdp, tolerance)
+    q_dagger: Floats = _in_64_bits(_value_iteration, mdp, *_positive(tolerance=tolerance))
     return q_dagger
 
 
@@ -220,3 +221,10 @@ def _ell(mdp: MDP, ell: ArrayLike) -> Floats:
     if not (table > 0).all():
         raise ValueError("ell must be positive everywhere; floor it at ell_min")
     return table
+
+
+def _positive(**numbers: float) -> list[float]:
+    for name, number in numbers.items():
+        if not 0 < number < np.inf:
+            raise ValueError(f"{name} is {number}; expected a positive finite number")
+    return list(numbers.values())

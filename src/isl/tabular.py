@@ -176,4 +176,6 @@ class TabularISL:
 
 @partial(jax.jit, static_argnums=0)
 def _draw(config: TabularConfig, tables: Tables, obs: Array, seed: Array, draws: Array) -> Array:
-    return act(config, tables, obs, jax.random.fold_in(jax.random.key(seed), draws))
+    key = jax.random.fold_in(jax.random.key(seed), draws)
+    action: Array = act(config, tables, obs, key)
+    return action
