@@ -1,7 +1,9 @@
 """Networks: the observation space decides the torso, a linear head follows.
 
-    Discrete  a table look-up: the same numbers as one-hot × matrix, n times cheaper
-    Box       flattened, then a dense layer
+    Discrete     a table look-up: the same numbers as one-hot × matrix, n times cheaper
+    Box          flattened, then a dense layer
+    Box, image   convolutions until at most 6 × 6 is left, then a dense layer
+    WithTorso    the user's own flax module, then a dense layer
 
 Kernels start as the paper's did (Sonnet's default): normal with std 1/√fan_in, cut at two std and
 not rescaled for the cut; biases at zero. It matters: see docs/paper.md.
@@ -19,6 +21,19 @@ import jax.numpy as jnp
 from gymnasium.spaces import Box, Discrete, Space
 
 from isl.errors import UsageError
+from isl.spaces import is_image
+
+CONV_CHANNELS = (16, 32)  # of the first convolution, and of those after it
+SMALL_ENOUGH = 6  # pixels along the longer side when the convolutions stop
+
+
+class WithTorso(Space[Any]):
+    """An observation space, and the flax module that turns a batch [B, …] of it into [B, F]."""
+
+    def __init__(self, space: Space[Any], torso: nn.Module) -> None:
+        super().__init__(space.shape, space.dtype)
+        self.space = space
+        self.torso = torso
 
 
 def truncated_fan_in(key: jax.Array, shape: Sequence[int], dtype: Any = jnp.float32) -> jax.Array:
@@ -53,10 +68,34 @@ class Table(nn.Module):
         return _with_bias(self, y) if self.bias else y
 
 
+class Convolutions(nn.Module):
+    """3 × 3 convolutions of stride 2 over uint8 images [B, …], channels first or last."""
+
+    bias: bool = True
+
+    @nn.compact
+    def __call__(self, image: jax.Array) -> jax.Array:
+        x = image.astype(jnp.float32) / 255
+        if x.ndim == 3:
+            x = x[..., None]
+        elif x.shape[1] < x.shape[-1]:  # the channels are the shorter of the two outer axes
+            x = jnp.moveaxis(x, 1, -1)
+        first, later = CONV_CHANNELS
+        channels = first
+        while True:
+            x = nn.Conv(
+                channels, (3, 3), strides=2, use_bias=self.bias, kernel_init=truncated_fan_in
+            )(x)
+            x = jax.nn.relu(x)
+            channels = later
+            if max(x.shape[1:3]) <= SMALL_ENOUGH:
+                return x.reshape(x.shape[0], -1)
+
+
 class Network(nn.Module):
     """First layer by observation space, hidden ReLU layers, a linear head of `outputs`.
 
-    `obs_rank` axes belong to one observation; any axes before them are batch axes.
+    The last axes belong to one observation; any axes before them are batch axes.
     """
 
     space: Space[Any]
@@ -68,19 +107,26 @@ class Network(nn.Module):
         first, *rest = self.hidden
         if isinstance(self.space, Discrete):
             self.first: nn.Module = Table(int(self.space.n), first, self.bias)
-        elif isinstance(self.space, Box):
+        elif isinstance(self.space, Box | WithTorso):
             self.first = Dense(first, self.bias)
         else:
             raise UsageError(
                 f"observation space {self.space} is not supported; expected Discrete or Box"
             )
+        if isinstance(self.space, WithTorso):
+            self.torso: nn.Module = self.space.torso.clone()
+        elif is_image(self.space):
+            self.torso = Convolutions(self.bias)
         self.rest = [Dense(width, self.bias) for width in rest]
         self.head = Dense(self.outputs, self.bias)
 
     def features(self, obs: jax.Array) -> jax.Array:
         """The last hidden layer."""
-        if isinstance(self.space, Box):
-            batch = obs.shape[: obs.ndim - len(self.space.shape)]
+        if not isinstance(self.space, Discrete):
+            shape = self.space.shape or ()
+            batch = obs.shape[: obs.ndim - len(shape)]
+            if isinstance(self.space, WithTorso) or is_image(self.space):
+                obs = self.torso(obs.reshape(-1, *shape))
             obs = obs.reshape(*batch, -1)
         x = jax.nn.relu(self.first(obs))
         for layer in self.rest:
@@ -94,6 +140,8 @@ class Network(nn.Module):
 
 def dummy_observation(space: Space[Any]) -> jax.Array:
     """A zero observation, to initialise networks and replay with."""
+    if isinstance(space, WithTorso):
+        return dummy_observation(space.space)
     if isinstance(space, Discrete):
         return jnp.zeros((), jnp.int32)
     return jnp.zeros(space.shape, space.dtype)
