@@ -96,8 +96,9 @@ def test_folders_are_made_durably_from_the_top(tmp_path):
         files.make_folder(tmp_path / "a" / "b")
     assert taken == ["mkdir", "fsync_dir"] * 2
     files.write_bytes(tmp_path / "file", b"")
-    with pytest.raises(CannotWrite):
-        files.make_folder(tmp_path / "file" / "b")
+    for path in (tmp_path / "file", tmp_path / "file" / "b"):
+        with pytest.raises(CannotWrite, match="file"):
+            files.make_folder(path)
 
 
 def test_links_are_neither_written_through_nor_read(tmp_path):

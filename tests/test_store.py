@@ -555,7 +555,7 @@ def test_an_empty_root_gives_empty_tables(tmp_path):
     assert store.load_episodes(tmp_path).is_empty()
 
 
-def test_six_hundred_runs_are_scanned_in_under_two_seconds(tmp_path, fast_disk, monkeypatch):
+def test_six_hundred_runs_are_scanned_within_a_second(tmp_path, fast_disk, monkeypatch):
     monkeypatch.setattr(run_folder, "provenance", lambda: {"cpu": "any"})
     for seed in range(600):
         run_dir = store.run_path(tmp_path, CONFIG, seed)
@@ -563,11 +563,11 @@ def test_six_hundred_runs_are_scanned_in_under_two_seconds(tmp_path, fast_disk, 
         store.start(run_dir, CONFIG)
         files.write_bytes(run_dir / "episodes.parquet", b"not read by a scan")
         store.finish(run_dir, summary(seed))
-    started = time.perf_counter()
+    started = time.process_time()  # not disturbed by what else the machine does
     runs = list(store.scan(tmp_path))
-    took = time.perf_counter() - started
+    took = time.process_time() - started
     assert {run.seed for run in runs if run.status == Status.DONE} == set(range(600))
-    assert took < 2
+    assert took < 1
 
 
 def test_reading_runs_needs_no_jax():

@@ -99,8 +99,11 @@ def make_folder(path: Path) -> None:
     with _naming(path):
         missing = [folder for folder in (path, *path.parents) if not folder.is_dir()]
         for folder in reversed(missing):
-            with suppress(FileExistsError):
+            try:
                 steps.mkdir(folder)
+            except FileExistsError:  # made meanwhile by another process, or something else
+                if not folder.is_dir():
+                    raise
             steps.fsync_dir(folder.parent)
 
 
