@@ -2,9 +2,9 @@
 
     python benchmarks/peers_bsuite.py --task deep_sea/20 --steps 400
 
-Both run in this process, on one core, one after the other: the same ensemble, batch, hidden layers,
-learning rate, masks, prior scale, replay capacity and target period, one update per environment
-step. Compilation and warm-up are left out. Needs the extras `test` and `peers` (bsuite, dm-haiku,
+Both run in this process, on one core, in turns: the same ensemble, batch, hidden layers, learning
+rate, masks, prior scale, replay capacity and target period, one update per environment step.
+Compilation and warm-up are left out. Needs the extras `test` and `peers` (bsuite, dm-haiku,
 rlax).
 """
 
@@ -20,6 +20,7 @@ if hasattr(os, "sched_setaffinity"):
 
 import argparse
 import time
+from collections.abc import Callable
 from typing import Any
 
 import jax
@@ -29,26 +30,25 @@ from isl import envs
 from isl.agents import boot_dqn
 from isl.training.compiled import compile_training
 
-REPEATS = 3
 
-
-def ours(task: str, config: boot_dqn.Config, steps: int) -> list[float]:
-    """Steps per second of the compiled loop, one figure per repeat."""
+def ours(task: str, config: boot_dqn.Config, steps: int) -> Callable[[], None]:
+    """A function that runs `steps` more steps of the compiled loop."""
     env = envs.make(task)
     agent = boot_dqn.make(config, env.observation_space, env.num_actions)
     program = compile_training(env, agent, steps)
+    assert program.steps_per_chunk == steps
     state, _ = program.warm_up(program.init([0]))
-    state, *_ = jax.block_until_ready(program.chunk(state))
-    speeds = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
+
+    def run() -> None:
+        nonlocal state
         state, *_ = jax.block_until_ready(program.chunk(state))
-        speeds.append(program.steps_per_chunk / (time.perf_counter() - start))
-    return speeds
+
+    run()  # compiles
+    return run
 
 
-def theirs(task: str, config: boot_dqn.Config, steps: int) -> list[float]:
-    """Steps per second of bsuite's agent in bsuite's loop, on bsuite's task."""
+def theirs(task: str, config: boot_dqn.Config, steps: int) -> Callable[[], None]:
+    """A function that runs `steps` more steps of bsuite's agent, in its loop, on its task."""
     import haiku as hk
     import optax
     from bsuite.baselines.jax.boot_dqn import BootstrappedDqn
@@ -56,7 +56,7 @@ def theirs(task: str, config: boot_dqn.Config, steps: int) -> list[float]:
     env = _bsuite_task(task)
     actions = env.action_spec().num_values
 
-    def network(inputs: jax.Array) -> jax.Array:
+    def network(inputs: jax.Array) -> Any:
         flat = hk.Flatten()(inputs)
         prior = hk.nets.MLP([*config.hidden, actions])(flat)
         trained = hk.nets.MLP([*config.hidden, actions])(flat)
@@ -79,7 +79,7 @@ def theirs(task: str, config: boot_dqn.Config, steps: int) -> list[float]:
     )
     timestep = env.reset()
 
-    def run(count: int) -> None:
+    def run(count: int = steps) -> None:
         nonlocal timestep
         for _ in range(count):
             if timestep.last():
@@ -90,12 +90,7 @@ def theirs(task: str, config: boot_dqn.Config, steps: int) -> list[float]:
             timestep = after
 
     run(config.learning_starts + 20)  # fills the replay, then compiles the update
-    speeds = []
-    for _ in range(REPEATS):
-        start = time.perf_counter()
-        run(steps)
-        speeds.append(steps / (time.perf_counter() - start))
-    return speeds
+    return run
 
 
 def _bsuite_task(task: str) -> Any:
@@ -113,16 +108,28 @@ def _bsuite_task(task: str) -> Any:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--task", default="deep_sea/20")
-    parser.add_argument("--steps", type=int, default=200, help="bsuite's steps per repeat")
+    parser.add_argument(
+        "--steps", type=int, default=200, help="bsuite's steps per repeat; ours: ×10"
+    )
+    parser.add_argument("--repeats", type=int, default=5)
     args = parser.parse_args()
     config = boot_dqn.Config()
-    fast = ours(args.task, config, 10 * args.steps)
-    slow = theirs(args.task, config, args.steps)
+    contestants = {
+        "isl boot_dqn": (10 * args.steps, ours(args.task, config, 10 * args.steps)),
+        "bsuite boot_dqn": (args.steps, theirs(args.task, config, args.steps)),
+    }
+    speeds: dict[str, list[float]] = {name: [] for name in contestants}
+    for _ in range(args.repeats):  # in turns, so that a busy machine slows both
+        for name, (steps, run) in contestants.items():
+            start = time.perf_counter()
+            run()
+            speeds[name].append(steps / (time.perf_counter() - start))
     print(f"task {args.task}, {config.ensemble} members, batch {config.batch_size}, one core")
-    for name, speeds in (("isl boot_dqn", fast), ("bsuite boot_dqn", slow)):
-        low, middle, high = np.quantile(speeds, [0.0, 0.5, 1.0])
+    for name, values in speeds.items():
+        low, middle, high = np.quantile(values, [0.0, 0.5, 1.0])
         print(f"{name:16s} {middle:8.1f} env steps/s  (lowest {low:.1f}, highest {high:.1f})")
-    print(f"ratio of medians {np.median(fast) / np.median(slow):8.1f}")
+    fast, slow = (np.array(values) for values in speeds.values())
+    print(f"ratio            {np.median(fast / slow):8.1f}  (median over {args.repeats} turns)")
 
 
 if __name__ == "__main__":
