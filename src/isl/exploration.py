@@ -4,8 +4,8 @@ Every action is a point (ℓ, ℓ·q). Add the origin; the least concave majoran
 to the largest ℓ, decides everything. Its vertices are the Pareto optimal actions. Its slopes
 s_1 > s_2 > … give p_j = exp(s_j/κ), and policy and value are sums of these (Theorem 1, Lemma 3).
 
-All of it is computed on q − max q: slopes shift along with q, the first becomes 0 and the others
-negative, so no exponential overflows, and the result keeps its digits when q is large.
+Slopes are kept relative to the largest, max q: the first is 0 and the others are negative, so no
+exponential overflows, and they keep their digits when q is large.
 """
 
 from functools import partial
@@ -75,17 +75,16 @@ def _solve_few(q: Array, ell: Array, kappa: Array) -> _Solution:
     No sort, no loop, no gather, and the exponentials are per row, not per action.
     """
     best, ell_last = _max(q), _max(ell)
-    z = q - best
-    ell_first = _max(jnp.where(z == 0, ell, 0.0))
-    z_last = _max(jnp.where(ell == ell_last, z, -jnp.inf))
-    first, last = (z == 0) & (ell == ell_first), (ell == ell_last) & (z == z_last)
+    ell_first = _max(jnp.where(q == best, ell, 0.0))
+    q_last = _max(jnp.where(ell == ell_last, q, -jnp.inf))
+    first, last = (q == best) & (ell == ell_first), (ell == ell_last) & (q == q_last)
     if q.shape[-1] < 3:
         between = jnp.zeros_like(first)
-        slope_2 = slope_3 = _slope(0.0, ell_first, z_last, ell_last, otherwise=0.0)
+        slope_2 = slope_3 = _slope(best, ell_first, q_last, ell_last, best, otherwise=0.0)
         ell_between = ell_first
     else:
-        onward = _slope(0.0, ell_first, z, ell, otherwise=-jnp.inf)  # from the first vertex
-        final = _slope(z, ell, z_last, ell_last, otherwise=jnp.inf)  # to the last vertex
+        onward = _slope(best, ell_first, q, ell, best, otherwise=-jnp.inf)  # from the first vertex
+        final = _slope(q, ell, q_last, ell_last, best, otherwise=jnp.inf)  # to the last vertex
         between = (ell > ell_first) & (ell < ell_last) & (onward > final)
         several = ell_first < ell_last
         slope_2 = jnp.where(several, _max(onward), 0.0)
@@ -116,12 +115,12 @@ def _solve_few(q: Array, ell: Array, kappa: Array) -> _Solution:
 def _solve_many(q: Array, ell: Array, kappa: Array) -> _Solution:
     """Any number of actions, from the slopes of the majorant on either side of each."""
     best, ell_last = _max(q), _max(ell)
-    z = q - best
-    walk = _walk_majorant(lax.stop_gradient(z), lax.stop_gradient(ell))
+    walk = _walk_majorant(lax.stop_gradient(q), lax.stop_gradient(ell))
     # Who neighbours whom is settled by integers; the slopes to them are differentiable again.
-    ell_before = _pick(ell, walk.before)
-    left = _slope(_pick(z, walk.before), ell_before, z, ell, otherwise=0.0)
-    right = _slope(z, ell, _pick(z, walk.after), _pick(ell, walk.after), otherwise=0.0)
+    q_before, ell_before = _pick(q, walk.before), _pick(ell, walk.before)
+    q_after, ell_after = _pick(q, walk.after), _pick(ell, walk.after)
+    left = _slope(q_before, ell_before, q, ell, best, otherwise=0.0)
+    right = _slope(q, ell, q_after, ell_after, best, otherwise=0.0)
     pareto, last = walk.copies > 0, walk.after < 0
     share = jnp.where(pareto, 1.0 / jnp.maximum(walk.copies, 1).astype(q.dtype), 0.0)
 
@@ -155,20 +154,21 @@ def _walk_majorant(q: Array, ell: Array) -> _Walk:
     One pass over the actions per vertex. There are few vertices as a rule (about log A for random
     points), so this beats a sort; with all A actions on the majorant it takes A passes.
     """
-    ell_last = _max(ell)
+    best, ell_last = _max(q), _max(ell)
     actions = lax.broadcasted_iota(jnp.int32, q.shape, q.ndim - 1)
 
     def step(walk: _Walk) -> _Walk:
-        slope = _slope(walk.q, walk.ell, q, ell, otherwise=-jnp.inf)
+        slope = _slope(walk.q, walk.ell, q, ell, best, otherwise=-jnp.inf)
         steepest = (slope == _max(slope)) & (walk.ell < ell_last)
         # Of several steepest points the farthest is the vertex: the others lie on the chord to it.
         reached = jnp.maximum(walk.ell, _max(jnp.where(steepest, ell, 0.0)))
-        vertex = steepest & (ell == reached)
+        q_reached = _max(jnp.where(steepest & (ell == reached), q, -jnp.inf))
+        vertex = steepest & (ell == reached) & (q == q_reached)
         at = _max(jnp.where(vertex, actions, -1))
         just_left = (walk.copies > 0) & (walk.after < 0) & (ell < reached)
         return _Walk(
             ell=reached,
-            q=_max(jnp.where(vertex, q, -jnp.inf)),
+            q=q_reached,
             at=at,
             before=jnp.where(vertex, walk.at, walk.before),
             after=jnp.where(just_left, at, walk.after),
@@ -184,11 +184,13 @@ def _walk_majorant(q: Array, ell: Array) -> _Walk:
     )
 
 
-def _slope(q_i: ArrayLike, ell_i: Array, q_k: Array, ell_k: Array, otherwise: float) -> Array:
-    """Slope from point i to point k where ℓ_k > ℓ_i, and `otherwise` elsewhere."""
+def _slope(
+    q_i: Array, ell_i: Array, q_k: Array, ell_k: Array, best: Array, otherwise: float
+) -> Array:
+    """Slope from point i to point k, less `best`, where ℓ_k > ℓ_i; `otherwise` elsewhere."""
     ahead = ell_k > ell_i
     # (ℓ_k q_k − ℓ_i q_i)/(ℓ_k − ℓ_i), in a form that keeps its digits when ℓ_i ≈ ℓ_k.
-    slope = q_k + ell_i * (q_k - q_i) / jnp.where(ahead, ell_k - ell_i, 1.0)
+    slope = (q_k - best) + ell_i * (q_k - q_i) / jnp.where(ahead, ell_k - ell_i, 1.0)
     return jnp.where(ahead, slope, otherwise)
 
 
