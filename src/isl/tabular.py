@@ -35,8 +35,11 @@ class TabularConfig:
     def __post_init__(self) -> None:
         if not 0 <= self.gamma < 1:
             raise ValueError(f"gamma is {self.gamma}; expected a discount in [0, 1)")
-        for name in ("kappa", "ell_min", "first_ell"):
-            value = getattr(self, name)
+        for name, value in (
+            ("kappa", self.kappa),
+            ("ell_min", self.ell_min),
+            ("ell_init", self.first_ell),
+        ):
             if not 0 < value < np.inf:
                 raise ValueError(f"{name} is {value}; expected a positive finite number")
         for name in ("mu_q", "mu_rho", "mu_ell", "eta1"):
