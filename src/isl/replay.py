@@ -1,7 +1,6 @@
 """A ring buffer over any pytree of arrays; knows nothing of RL.
 
-The write position is an argument, not state: under `vmap` it stays one shared counter, so that
-XLA writes one slice in place instead of scattering.
+The write position is an argument, not state: under `vmap` it stays one counter shared by all seeds.
 """
 
 from __future__ import annotations
@@ -23,8 +22,16 @@ def create(item: Any, capacity: int) -> Storage:
 
 def add(storage: Storage, item: Any, count: jax.Array) -> Storage:
     """Store the `count`-th item (counted from 0), over the oldest once the buffer is full."""
-    position = count % _capacity(storage)
-    return jax.tree.map(lambda buffer, x: buffer.at[position].set(x), storage, item)
+    return write(storage, item, count % _capacity(storage))
+
+
+def write(buffers: Any, item: Any, position: jax.Array) -> Any:
+    """Put one item at a position of every buffer."""
+    return jax.tree.map(
+        lambda buffer, x: jax.lax.dynamic_update_index_in_dim(buffer, x, position, 0),
+        buffers,
+        item,
+    )
 
 
 def sample(storage: Storage, key: jax.Array, count: jax.Array, batch_size: int) -> Any:

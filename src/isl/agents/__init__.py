@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import difflib
 import importlib
+import os
+import sys
 from types import ModuleType
 
 from isl.errors import UsageError
@@ -27,6 +29,8 @@ def load(name: str) -> ModuleType:
         close = difflib.get_close_matches(name, AGENTS, n=1)
         hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(AGENTS)}"
         raise UsageError(f"unknown agent {name!r}; {hint} (or give the dotted path of your own)")
+    if name not in AGENTS and os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())  # last: a file of the folder never hides a package
     try:
         module = importlib.import_module(path)
     except ModuleNotFoundError as error:

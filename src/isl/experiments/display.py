@@ -107,6 +107,10 @@ class Display:
             setattr(row, name, summary.get(name) or getattr(row, name))
         row.steps_per_second = summary.get("env_steps_per_second", 0.0)
 
+    def damaged(self, job: int, seed: int, message: str) -> None:
+        row = self._rows[job, seed]
+        row.status, row.message = Status.DAMAGED, message
+
     def started(self, job: int) -> None:
         for row in self._of(job):
             if not row.status.is_final:

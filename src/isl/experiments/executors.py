@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from isl import files
-from isl.errors import UsageError
+from isl.errors import DamagedFile, UsageError
 from isl.experiments import run_folder, store
 from isl.experiments.display import Display
 from isl.experiments.spec import RunSpec
@@ -116,24 +116,26 @@ def _check_writable(root: Path) -> None:
 
 
 def _finished(root: Path, spec: RunSpec, seed: int, display: Display, number: int) -> bool:
+    """Whether there is nothing left to do for a run: it is done, or damaged and not to be touched."""
     path = run_folder.run_path(root, spec.to_dict(), seed)
-    if not run_folder.is_done(path):
-        return False
+    try:
+        if not run_folder.is_done(path):
+            return False
+    except DamagedFile as error:
+        display.damaged(number, seed, str(error))
+        return True
     display.finished_before(number, seed, store.read_run(path))
     return True
 
 
 def _start_worker(sweep: _Sweep, core: int | None) -> None:
-    arguments = [sys.executable, "-m", "isl.experiments.worker"]
+    # -P: the folder the command was given in is not searched for modules.
+    arguments = [sys.executable, "-P", "-m", "isl.experiments.worker"]
     if core is not None:
         arguments += ["--core", str(core)]
     logs = sweep.root / "logs"
     files.make_folder(logs)
     log = (logs / f"worker-{core}.log").open("w")
-    # Relative module paths of a user's agent are found from where the command was given.
-    environment = os.environ | {
-        "PYTHONPATH": os.pathsep.join(["", *filter(None, [os.environ.get("PYTHONPATH")])])
-    }
     process = subprocess.Popen(
         arguments,
         stdin=subprocess.PIPE,
@@ -141,7 +143,6 @@ def _start_worker(sweep: _Sweep, core: int | None) -> None:
         stderr=log,
         text=True,
         start_new_session=True,  # a Ctrl-C in the terminal reaches only us
-        env=environment,
     )
     log.close()
     worker = _Worker(process, core)

@@ -41,7 +41,7 @@ SUMMARY_FIELDS = {
 }
 MAX_FILE_BYTES = 4 << 30
 SEED_FOLDER = re.compile(r"seed-(0|[1-9]\d*)")
-_CHECKPOINT = re.compile(rf"{checkpoint.FOLDER}/step-\d{{12}}\.safetensors")
+_CHECKPOINT = re.compile(rf"{checkpoint.FOLDER}/(?:final|step-\d{{12}})\.safetensors")
 
 log = logging.getLogger(__name__)
 
@@ -142,16 +142,20 @@ def finish(run_dir: Path, summary: dict[str, Any]) -> None:
         raise ValueError(f"a run that is {summary['status']} is not finished")
     files.write_json(run_dir / SUMMARY, summary)
     listed = [CONFIG, EPISODES, SUMMARY]
-    listed += [f"{checkpoint.FOLDER}/{path.name}" for path in checkpoint.generations(run_dir)]
+    final = run_dir / checkpoint.FOLDER / checkpoint.FINAL
+    kept = [final] if final.is_file() else checkpoint.generations(run_dir)
+    listed += [f"{checkpoint.FOLDER}/{path.name}" for path in kept]
     digests = {name: files.sha256_file(run_dir / name) for name in listed}
     files.write_sealed_json(run_dir / DONE, {"format": FORMAT, "files": digests})
+    if final in kept:
+        checkpoint.prune(run_dir)
 
 
 def discard(run_dir: Path) -> None:
     """Delete a run's results, so that its command does it again. For the holder of the lock."""
     files.remove(run_dir / DONE)  # first: from here on nobody takes the rest for a result
-    for path in checkpoint.generations(run_dir):
-        files.remove(path)
+    checkpoint.prune(run_dir)
+    files.remove(run_dir / checkpoint.FOLDER / checkpoint.FINAL)
     for name in (SUMMARY, EPISODES, FAILURE, CONFIG):
         files.remove(run_dir / name)
 

@@ -265,7 +265,7 @@ def _finish(cohort: _Cohort, spec: RunSpec, run: _SeedRun, position: int) -> Non
     run_folder.write_episodes(run.path, frame)
     learner = jax.tree.map(lambda x: np.asarray(x[position]), cohort.state.seeds.learner)
     steps, updates = (int(x) for x in cohort.state.counters)
-    checkpoint.save(run.path, steps, learner, {"kind": "final", "seconds": run.seconds})
+    checkpoint.save_final(run.path, learner, {"kind": "final"})
     if run.snapshots is not None:
         run.snapshots.write(run.path)
     seconds = max(run.seconds, 1e-9)
@@ -313,7 +313,7 @@ def final_learner(path: Path) -> tuple[_Compiled, Any]:
     run = store.read_run(path)
     compiled = _compiled(files.canonical_json(run.config))
     template = _one_seed(compiled.program).seeds.learner
-    learner, _ = checkpoint.load_file(checkpoint.generations(path)[-1], template)
+    learner, _ = checkpoint.load_file(path / checkpoint.FOLDER / checkpoint.FINAL, template)
     return compiled, jax.tree.map(jnp.asarray, learner)
 
 

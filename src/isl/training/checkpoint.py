@@ -27,6 +27,7 @@ from isl.errors import DamagedFile, UnsupportedFormat
 
 FORMAT = 1
 FOLDER = "checkpoint"
+FINAL = "final.safetensors"  # what a finished run has learned; its generations are not kept
 MAX_MODEL_BYTES = 1 << 30
 _MAX_HEADER_BYTES = 16 << 20
 _SLACK_BYTES = 256 << 20  # header, and arrays of any length, beside what the template adds up to
@@ -220,6 +221,18 @@ def save(run_dir: Path, step: int, state: Any, meta: dict[str, Any]) -> None:
     for path in present[: max(position - 1, 0)] + present[position + 1 :]:
         files.remove(path)
     files.remove_stale_tmp(folder)
+
+
+def save_final(run_dir: Path, learner: Any, meta: dict[str, Any]) -> None:
+    """Keep what a run has learned. Its generations stay until the run is sealed (`prune`)."""
+    files.make_folder(run_dir / FOLDER)
+    save_file(run_dir / FOLDER / FINAL, learner, meta)
+
+
+def prune(run_dir: Path) -> None:
+    """Delete the generations of a finished run."""
+    for path in generations(run_dir):
+        files.remove(path)
 
 
 def latest(run_dir: Path, template: Any) -> tuple[Any, dict[str, Any]] | None:

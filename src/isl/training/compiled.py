@@ -143,8 +143,7 @@ def compile_training(env: Environment, agent: Agent, chunk_updates: int = 500) -
         def body(i: jax.Array, carry: tuple[SeedState, Steps]) -> tuple[SeedState, Steps]:
             seed, records = carry
             seed, record = env_step(seed, first + i, learning)
-            records = jax.tree.map(lambda buffer, x: buffer.at[offset + i].set(x), records, record)
-            return seed, records
+            return seed, replay.write(records, record, offset + i)
 
         end: tuple[SeedState, Steps] = jax.lax.fori_loop(0, n, body, (seed, records))
         return end
