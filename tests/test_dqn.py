@@ -12,7 +12,7 @@ from isl.agent import Transition
 from isl.agents import dqn
 from tests import twin
 from tests.reference import agents as reference
-from tests.reference.networks import adam_of, adam_step, layers_of
+from tests.reference.networks import adam_of, adam_step, forward, layers_of
 
 
 @pytest.mark.parametrize("space", twin.SPACES.values(), ids=twin.SPACES)
@@ -20,11 +20,10 @@ from tests.reference.networks import adam_of, adam_step, layers_of
 def test_one_update_equals_the_twin(space, double_q):
     cfg = dqn.Config(hidden=(7, 6), lr=0.1, gamma=0.9, double_q=double_q)
     agent = dqn.make(cfg, space, twin.ACTIONS)
-    learner = twin.in_training(agent.init(jax.random.key(0)))
-    target = twin.in_training(agent.target(agent.init(jax.random.key(1))), seed=4)
+    learner, target = twin.learner_and_target(agent)
     batch = twin.transitions(space)
 
-    after, metrics = jax.jit(agent.update)(learner, target, batch, jax.random.key(2))
+    after, metrics = twin.hurried(agent.update)(learner, target, batch, jax.random.key(2))
 
     before = layers_of(learner.params)
     grads, figures = reference.dqn(
@@ -40,22 +39,22 @@ def test_one_update_equals_the_twin(space, double_q):
 def test_double_q_reads_another_action_than_the_targets_best():
     """Otherwise the case `double` above would prove nothing."""
     agent = dqn.make(dqn.Config(hidden=(7, 6)), twin.SPACES["discrete"], twin.ACTIONS)
-    learner = twin.in_training(agent.init(jax.random.key(0)))
-    other = twin.in_training(agent.init(jax.random.key(1)), seed=4)
-    states = jnp.arange(5)
-    picks = [jax.vmap(agent.exploit, in_axes=(None, 0))(x, states) for x in (learner, other)]
-    assert np.any(np.asarray(picks[0]) != np.asarray(picks[1]))
+    learner, target = twin.learner_and_target(agent)
+    rows = np.eye(5)
+    picks = [forward(layers_of(net), rows)[0].argmax(axis=1) for net in (learner.params, target)]
+    assert np.any(picks[0] != picks[1])
 
 
 def test_epsilon_falls_linearly_with_the_observed_steps():
     cfg = dqn.Config(epsilon_start=0.9, epsilon_end=0.1, epsilon_steps=4, hidden=(3,))
     agent = dqn.make(cfg, Discrete(2), 2)
-    learner = agent.init(jax.random.key(0))
+    learner = twin.learner_and_target(agent)[0]._replace(steps=jnp.int32(0))
     obs = jnp.int32(0)
     transition = Transition(obs, obs, jnp.float32(0), jnp.float32(1), obs)
+    inspect = twin.hurried(agent.inspect)
     shares = []
     for _ in range(6):
-        shares.append(float(jnp.min(agent.inspect(learner, obs)["policy"])) * 2)  # ε/A is the rest
+        shares.append(float(np.min(inspect(learner, obs)["policy"])) * 2)  # ε/A is the rest
         learner, item = agent.observe(learner, transition, jax.random.key(0))
     np.testing.assert_allclose(shares, [0.9, 0.7, 0.5, 0.3, 0.1, 0.1], atol=1e-6)
     assert item is transition
@@ -64,6 +63,6 @@ def test_epsilon_falls_linearly_with_the_observed_steps():
 def test_epsilon_greedy_draws_each_action_as_often_as_it_should():
     keys = jax.random.split(jax.random.key(0), 20_000)
     q = jnp.array([0.0, 3.0, 1.0])
-    draws = jax.vmap(lambda key: dqn.epsilon_greedy(q, 0.3, key))(keys)
+    draws = twin.hurried(jax.vmap(lambda key: dqn.epsilon_greedy(q, 0.3, key)))(keys)
     shares = np.bincount(np.asarray(draws), minlength=3) / len(keys)
     np.testing.assert_allclose(shares, [0.1, 0.8, 0.1], atol=0.01)

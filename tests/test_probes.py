@@ -25,6 +25,7 @@ SETTINGS = {
 }
 UPDATES = 3_000
 TOLERANCE = 0.1
+NOISY_TOLERANCE = 0.2  # rewards are 0.5 or 1.5, and an action may have been tried but twenty times
 
 
 @cache
@@ -49,15 +50,16 @@ def beliefs(name: str) -> tuple[dict[str, np.ndarray], np.ndarray, bool]:
 def test_learns_the_known_values(name, probe):
     q, v = known_values(SETTINGS["sbeed"]["kappa"] if name == "sbeed" else 0.0)
     seen, exploited, _ = beliefs(name)
+    tolerance = NOISY_TOLERANCE if probe == "noisy" else TOLERANCE
     for state in (i for i, cell in enumerate(CELLS) if cell.probe == probe):
-        assert seen["value"][state] == pytest.approx(v[state], abs=TOLERANCE)
+        assert seen["value"][state] == pytest.approx(v[state], abs=tolerance)
         best = int(q[state].argmax())
         if probe == "one_state":
             assert exploited[state] == best
             assert seen["policy"][state].argmax() == best
         else:  # both actions are worth the same: whichever is exploited is one of the best
             best = int(exploited[state])
-        assert seen["q"][state, best] == pytest.approx(q[state, best], abs=TOLERANCE)
+        assert seen["q"][state, best] == pytest.approx(q[state, best], abs=tolerance)
 
 
 @pytest.mark.parametrize("name", SETTINGS)

@@ -18,10 +18,10 @@ from tests.reference.networks import adam_of, adam_step, forward, layers_of, row
 def test_one_update_equals_the_twin(space, eta):
     cfg = sbeed.Config(hidden=(7, 6), lr_v=0.1, lr_pi=0.2, lr_rho=0.3, gamma=0.9, eta=eta)
     agent = sbeed.make(cfg, space, twin.ACTIONS)
-    learner = twin.in_training(agent.init(jax.random.key(0)))
+    learner, _ = twin.learner_and_target(agent)
     batch = twin.transitions(space)
 
-    after, metrics = jax.jit(agent.update)(learner, (), batch, jax.random.key(2))
+    after, metrics = twin.hurried(agent.update)(learner, (), batch, jax.random.key(2))
 
     networks = [layers_of(params) for params in learner.params]
     *grads, figures = reference.sbeed(
@@ -39,13 +39,10 @@ def test_one_update_equals_the_twin(space, eta):
 def test_it_samples_its_policy_and_exploits_the_likeliest_action():
     space = twin.SPACES["discrete"]
     agent = sbeed.make(sbeed.Config(hidden=(7, 6)), space, twin.ACTIONS)
-    learner = twin.in_training(agent.init(jax.random.key(0)))
+    learner, _ = twin.learner_and_target(agent)
     obs = jnp.int32(2)
     logits = forward(layers_of(learner.params.pi), rows_of(space, [2]))[0][0]
     policy = np.exp(logits) / np.exp(logits).sum()
-    twin.assert_same(agent.inspect(learner, obs)["policy"], policy)
-    keys = jax.random.split(jax.random.key(1), 20_000)
-    draws = jax.vmap(lambda key: agent.act(learner, (), obs, key))(keys)
-    shares = np.bincount(np.asarray(draws), minlength=twin.ACTIONS) / len(keys)
-    np.testing.assert_allclose(shares, policy, atol=0.015)
-    assert int(agent.exploit(learner, obs)) == policy.argmax()
+    twin.assert_same(twin.hurried(agent.inspect)(learner, obs)["policy"], policy)
+    np.testing.assert_allclose(twin.shares(agent, learner, obs), policy, atol=0.015)
+    assert int(twin.hurried(agent.exploit)(learner, obs)) == policy.argmax()

@@ -15,9 +15,16 @@ from tests.reference.networks import adam_of, adam_step, forward, layers_of, row
 CONFIG = ube.Config(hidden=(7, 6), lr_q=0.1, lr_u=0.2, gamma=0.9, mu=4.0, beta=1.5)
 
 
+def fresh(agent):
+    """A learner in training whose Σ is still at its start, and a target."""
+    learner, target = twin.learner_and_target(agent)
+    start = np.stack([CONFIG.mu * np.eye(CONFIG.hidden[-1], dtype=np.float32)] * twin.ACTIONS)
+    return learner._replace(sigma=jnp.asarray(start)), target
+
+
 def observed(agent, learner, batch, times=1):
     """The learner after it saw the batch's transitions one by one."""
-    observe = jax.jit(lambda state, one: agent.observe(state, one, jax.random.key(0))[0])
+    observe = twin.hurried(lambda state, one: agent.observe(state, one, jax.random.key(0))[0])
     for _ in range(times):
         for i in range(len(batch.reward)):
             learner = observe(learner, jax.tree.map(lambda x, i=i: x[i], batch))
@@ -28,10 +35,10 @@ def observed(agent, learner, batch, times=1):
 def test_one_update_equals_the_twin(space):
     agent = ube.make(CONFIG, space, twin.ACTIONS)
     batch = twin.transitions(space)
-    learner = observed(agent, twin.in_training(agent.init(jax.random.key(0))), batch)
-    target = twin.in_training(agent.target(agent.init(jax.random.key(1))), seed=4)
+    learner, target = fresh(agent)
+    learner = observed(agent, learner, batch)
 
-    after, metrics = jax.jit(agent.update)(learner, target, batch, jax.random.key(2))
+    after, metrics = twin.hurried(agent.update)(learner, target, batch, jax.random.key(2))
 
     q, u = layers_of(learner.params.q), layers_of(learner.params.u)
     d_q, d_u, figures = reference.ube(
@@ -57,7 +64,7 @@ def test_one_update_equals_the_twin(space):
 @pytest.mark.parametrize("space", twin.SPACES.values(), ids=twin.SPACES)
 def test_sigma_is_the_inverse_of_the_accumulated_matrix(space):
     agent = ube.make(CONFIG, space, twin.ACTIONS)
-    start = twin.in_training(agent.init(jax.random.key(0)))
+    start, _ = fresh(agent)
     batch, times = twin.transitions(space), 5
     learner = observed(agent, start, batch, times)
 
@@ -67,6 +74,13 @@ def test_sigma_is_the_inverse_of_the_accumulated_matrix(space):
         for i in np.flatnonzero(np.asarray(batch.action) == a):
             matrix += times * np.outer(phi[i], phi[i])
         twin.assert_same(learner.sigma[a], np.linalg.inv(matrix))
+
+
+def test_sigma_starts_as_mu_times_the_identity():
+    agent = ube.make(CONFIG, twin.SPACES["discrete"], twin.ACTIONS)
+    sigma = twin.hurried(lambda key: agent.init(key).sigma)(jax.random.key(0))
+    for a in range(twin.ACTIONS):
+        np.testing.assert_array_equal(sigma[a], CONFIG.mu * np.eye(CONFIG.hidden[-1]))
 
 
 def test_sigma_stays_an_inverse_over_thousands_of_steps():
@@ -84,12 +98,9 @@ def test_sigma_stays_an_inverse_over_thousands_of_steps():
 def test_actions_are_thompson_samples_and_the_inspected_policy_says_how_often():
     space = twin.SPACES["discrete"]
     agent = ube.make(CONFIG, space, twin.ACTIONS)
-    learner = twin.in_training(agent.init(jax.random.key(0)))
-    obs = jnp.int32(3)
-    keys = jax.random.split(jax.random.key(1), 20_000)
-    draws = jax.vmap(lambda key: agent.act(learner, (), obs, key))(keys)
-    shares = np.bincount(np.asarray(draws), minlength=twin.ACTIONS) / len(keys)
-    np.testing.assert_allclose(agent.inspect(learner, obs)["policy"], shares, atol=0.015)
+    learner, _ = twin.learner_and_target(agent)
+    policy = twin.hurried(agent.inspect)(learner, jnp.int32(3))["policy"]
+    np.testing.assert_allclose(policy, twin.shares(agent, learner, jnp.int32(3)), atol=0.015)
 
 
 @pytest.mark.parametrize(
@@ -101,6 +112,5 @@ def test_actions_are_thompson_samples_and_the_inspected_policy_says_how_often():
     ],
 )
 def test_thompson_policy_by_hand(mean, std, policy):
-    np.testing.assert_allclose(
-        ube.thompson_policy(jnp.array(mean), jnp.array(std)), policy, atol=2e-3
-    )
+    shown = twin.hurried(ube.thompson_policy)(jnp.array(mean), jnp.array(std))
+    np.testing.assert_allclose(shown, policy, atol=2e-3)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -9,7 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from isl.agent import Transition
+from isl.agent import Agent, Transition
 from tests.reference.agents import Batch
 from tests.reference.networks import Adam, Layers, rows_of
 
@@ -45,24 +47,41 @@ def plain(space: Any, batch: Transition) -> Batch:
     )
 
 
-def in_training(tree: Any, seed: int = 3) -> Any:
-    """Biases and Adam's state as after some training.
+# Tests run a program once or twice: XLA may compile it in a hurry.
+hurried = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+
+
+def in_training(function: Callable[..., Any], *args: Any, seed: int) -> Any:
+    """A state shaped like `function(*args)`, with numbers as after some training.
 
     At the start biases are zero, and Adam's step is the sign of the gradient: a wrong factor in a
     loss would pass, and rounding of a gradient near zero would not.
     """
     rng = np.random.default_rng(seed)
 
-    def stir(path: Any, x: jax.Array) -> jax.Array:
+    def fill(path: Any, x: jax.ShapeDtypeStruct) -> jax.Array:
         name = jax.tree_util.keystr(path)
         if jnp.issubdtype(x.dtype, jnp.integer):
-            return jnp.full_like(x, 4)
+            return jnp.asarray(np.full(x.shape, 4), x.dtype)
         if ".nu" in name:
             return jnp.asarray(rng.uniform(0.5, 1.5, x.shape), x.dtype)
-        scale = 0.1 if ".mu" in name or "bias" in name else 0.0
-        return x + jnp.asarray(scale * rng.normal(size=x.shape), x.dtype)
+        scale = 0.1 if ".mu" in name or "bias" in name else 0.4
+        return jnp.asarray(scale * rng.normal(size=x.shape), x.dtype)
 
-    return jax.tree_util.tree_map_with_path(stir, tree)
+    return jax.tree_util.tree_map_with_path(fill, jax.eval_shape(function, *args))
+
+
+def learner_and_target(agent: Agent) -> tuple[Any, Any]:
+    """Two different sets of parameters, both as after some training."""
+    learner = in_training(agent.init, jax.random.key(0), seed=0)
+    return learner, in_training(agent.target, learner, seed=1)
+
+
+def shares(agent: Agent, learner: Any, obs: jax.Array, draws: int = 20_000) -> Any:
+    """How often the agent takes each action."""
+    keys = jax.random.split(jax.random.key(1), draws)
+    act = hurried(jax.vmap(lambda key: agent.act(learner, (), obs, key)))
+    return np.bincount(np.asarray(act(keys)), minlength=ACTIONS) / draws
 
 
 def assert_same(actual: Any, expected: Any) -> None:

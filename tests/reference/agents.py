@@ -37,14 +37,20 @@ def dqn(
 
 
 def boot_dqn_member(
-    net: Layers, prior: Layers, target: Layers, batch: Batch, mask: Any, gamma: float, scale: float
+    net: Layers,
+    target: Layers,
+    prior: Array,
+    prior_next: Array,
+    batch: Batch,
+    mask: Any,
+    gamma: float,
 ) -> Layers:
-    """The gradient of one member; the others have no part in it."""
+    """The gradient of one member, given its scaled prior's values at s and s′: both [B, A]."""
     out, inputs = forward(net, batch.obs)
     each = np.arange(len(out))
-    q = out + scale * forward(prior, batch.obs)[0]
-    q_next = forward(target, batch.next_obs)[0] + scale * forward(prior, batch.next_obs)[0]
-    error = batch.reward + gamma * batch.discount * q_next.max(axis=1) - q[each, batch.action]
+    q_next = forward(target, batch.next_obs)[0] + prior_next
+    q_now = (out + prior)[each, batch.action]
+    error = batch.reward + gamma * batch.discount * q_next.max(axis=1) - q_now
     return backward(net, inputs, _at_action(out, batch.action, -error * mask / len(out)))
 
 
