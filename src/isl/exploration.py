@@ -102,7 +102,7 @@ def _solve_few(q: Array, ell: Array, kappa: Array) -> _Solution:
 
     # eq. (optimal_policy): ℓ (p_j − p_{j+1}) on each vertex.
     on_first = -ell_first * p_2_less_1
-    p_2_less_p_3 = -p_2 * jnp.expm1((slope_3 - slope_2) / kappa)
+    p_2_less_p_3 = -p_2 * jnp.expm1(jnp.minimum(slope_3 - slope_2, 0.0) / kappa)
     on_between = jnp.where(ell_between > ell_first, ell_between * p_2_less_p_3, 0.0)
     on_last = ell_last * p_3
     total = on_first + on_between + on_last
@@ -131,7 +131,8 @@ def _solve_many(q: Array, ell: Array, kappa: Array) -> _Solution:
         jnp.sum(width * jnp.expm1(left / kappa), -1, keepdims=True),
     )
     # eq. (optimal_policy): ℓ (p_j − p_{j+1}), with p_{j+1} = 0 at the last.
-    drop = p * jnp.where(last, 1.0, -jnp.expm1((right - left) / kappa))
+    fall = jnp.where(last, 0.0, right - left)
+    drop = p * jnp.where(last, 1.0, -jnp.expm1(fall / kappa))
     weight = share * (ell / ell_last) * drop
     policy = weight / jnp.sum(weight, -1, keepdims=True)
     return _Solution(policy, (best + kappa * value)[..., 0], pareto)
@@ -161,7 +162,9 @@ def _walk_majorant(q: Array, ell: Array) -> _Walk:
         slope = _slope(walk.q, walk.ell, q, ell, best, otherwise=-jnp.inf)
         steepest = (slope == _max(slope)) & (walk.ell < ell_last)
         # Of several steepest points the farthest is the vertex: the others lie on the chord to it.
-        reached = jnp.maximum(walk.ell, _max(jnp.where(steepest, ell, 0.0)))
+        farthest = _max(jnp.where(steepest, ell, 0.0))
+        # NaN in a trace has no steepest slope: end the walk there, the NaN shows in the value.
+        reached = jnp.where(farthest > walk.ell, farthest, ell_last)
         q_reached = _max(jnp.where(steepest & (ell == reached), q, -jnp.inf))
         vertex = steepest & (ell == reached) & (q == q_reached)
         at = _max(jnp.where(vertex, actions, -1))
