@@ -16,6 +16,7 @@ from isl.status import ExitCode
 COMMANDS = {
     "train": "train an agent on a task, one run per seed",
     "list": "agents, tasks, presets and their hyper-parameters",
+    "bench": "speed beside peers and beside the machine's limit",
     "status": "what is done, running, diverged or left in a folder of runs",
 }
 

@@ -1,0 +1,176 @@
+"""Other projects' agents as contestants, where they are installed. A unit of work is an env step.
+
+Each gets our DQN's or BSP's batch, widths and one update per environment step, and runs in its own
+loop as its users run it. They come with the extra `peers`; a missing one is named in the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from isl.bench.timing import Contestant
+
+HIDDEN = (50, 50)
+CAPACITY = 100_000
+WARM_UP = 200  # env steps before timing: replay filled, update compiled
+
+
+def bsuite_task(task: str) -> Any:
+    """bsuite's own version of one of our tasks."""
+    from bsuite.environments.deep_sea import DeepSea
+    from bsuite.experiments.cartpole_swingup.cartpole_swingup import CartpoleSwingup
+
+    family, number = task.split("/")
+    if family == "cartpole_swingup":
+        share = int(number) / 20
+        return CartpoleSwingup(height_threshold=share, x_reward_threshold=1 - share)
+    return DeepSea(size=int(number), deterministic=family == "deep_sea", mapping_seed=42)
+
+
+def _bsuite_loop(name: str, task: str, agent: Any, env: Any, steps: int) -> Contestant:
+    held = [env.reset()]
+
+    def run(count: int = steps) -> None:
+        timestep = held[0]
+        for _ in range(count):
+            if timestep.last():
+                timestep = env.reset()
+            action = agent.select_action(timestep)
+            after = env.step(action)
+            agent.update(timestep, action, after)
+            timestep = after
+        held[0] = timestep
+
+    run(WARM_UP)
+    return Contestant(f"{name} {task}", steps, run, {"steps": 1.0})
+
+
+def bsuite_boot_dqn(task: str, steps: int) -> Contestant:
+    """bsuite's JAX bootstrapped DQN: 20 members with priors, as ours."""
+    import haiku as hk
+    import jax
+    import optax
+    from bsuite.baselines.jax.boot_dqn import BootstrappedDqn
+
+    env = bsuite_task(task)
+    actions = env.action_spec().num_values
+
+    def network(inputs: Any) -> Any:
+        flat = hk.Flatten()(inputs)
+        prior = hk.nets.MLP([*HIDDEN, actions])(flat)
+        return hk.nets.MLP([*HIDDEN, actions])(flat) + 3.0 * jax.lax.stop_gradient(prior)
+
+    agent = BootstrappedDqn(
+        obs_spec=env.observation_spec(),
+        action_spec=env.action_spec(),
+        network=network,
+        num_ensemble=20,
+        batch_size=128,
+        discount=0.99,
+        replay_capacity=CAPACITY,
+        min_replay_size=128,
+        sgd_period=1,
+        target_update_period=4,
+        optimizer=optax.adam(5e-4),
+        mask_prob=0.5,
+        noise_scale=0.0,
+    )
+    return _bsuite_loop("bsuite boot_dqn", task, agent, env, steps)
+
+
+def bsuite_dqn(task: str, steps: int) -> Contestant:
+    """bsuite's JAX DQN."""
+    import haiku as hk
+    import optax
+    from bsuite.baselines.jax.dqn import DQN
+
+    env = bsuite_task(task)
+    actions = env.action_spec().num_values
+
+    def network(inputs: Any) -> Any:
+        return hk.nets.MLP([*HIDDEN, actions])(hk.Flatten()(inputs))
+
+    agent = DQN(
+        obs_spec=env.observation_spec(),
+        action_spec=env.action_spec(),
+        network=network,
+        batch_size=128,
+        discount=0.99,
+        replay_capacity=CAPACITY,
+        min_replay_size=128,
+        sgd_period=1,
+        target_update_period=4,
+        optimizer=optax.adam(5e-4),
+        epsilon=0.05,
+        rng=hk.PRNGSequence(0),
+    )
+    return _bsuite_loop("bsuite dqn", task, agent, env, steps)
+
+
+def _sb3_like(module: str, name: str, task: str, steps: int) -> Contestant:
+    import importlib
+
+    import gymnasium
+
+    family, number = task.split("/")
+    if family == "cartpole_swingup":
+        env = gymnasium.make("isl/CartpoleSwingup-v0", difficulty=int(number))
+    else:
+        env = gymnasium.make("isl/DeepSea-v0", size=int(number), one_hot=True)
+        env = gymnasium.wrappers.FlattenObservation(env)
+    model = importlib.import_module(module).DQN(
+        "MlpPolicy",
+        env,
+        learning_rate=5e-4,
+        buffer_size=CAPACITY,
+        learning_starts=128,
+        batch_size=128,
+        gamma=0.99,
+        train_freq=1,
+        gradient_steps=1,
+        target_update_interval=4,
+        policy_kwargs={"net_arch": list(HIDDEN)},
+        device="cpu",
+        seed=0,
+        verbose=0,
+    )
+    model.learn(WARM_UP)
+
+    def run() -> None:
+        model.learn(steps, reset_num_timesteps=False)
+
+    return Contestant(f"{name} {task}", steps, run, {"steps": 1.0})
+
+
+def sb3_dqn(task: str, steps: int) -> Contestant:
+    """Stable-Baselines3's DQN (PyTorch), one thread."""
+    import torch
+
+    torch.set_num_threads(1)
+    return _sb3_like("stable_baselines3", "SB3 dqn", task, steps)
+
+
+def sbx_dqn(task: str, steps: int) -> Contestant:
+    """SBX's DQN (Stable-Baselines3 on JAX)."""
+    return _sb3_like("sbx", "SBX dqn", task, steps)
+
+
+PEERS: dict[str, Callable[[str, int], Contestant]] = {
+    "bsuite boot_dqn": bsuite_boot_dqn,
+    "bsuite dqn": bsuite_dqn,
+    "SB3 dqn": sb3_dqn,
+    "SBX dqn": sbx_dqn,
+}
+
+
+def available(task: str, steps: int) -> tuple[list[Contestant], dict[str, str]]:
+    """The peers that run here, and why the others do not."""
+    found, missing = [], {}
+    for name, make in PEERS.items():
+        try:
+            found.append(make(task, steps))
+        except Exception as error:  # another project's code: whatever it raises is its reason
+            reason = f"{type(error).__name__}: {error}".splitlines()[0]
+            missing[f"{name} {task}"] = reason
+    return found, missing
