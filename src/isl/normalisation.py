@@ -24,7 +24,7 @@ CLIP = 10.0  # in standard deviations: what was never seen must not drown the re
 class Statistics(NamedTuple):
     """Welford's sums over the observations so far."""
 
-    count: jax.Array
+    seen: jax.Array
     mean: jax.Array
     squares: jax.Array  # Σ (x − mean)²
 
@@ -82,16 +82,16 @@ def normalised(agent: Agent, observation_space: Space[Any]) -> Agent:
 
 def include(statistics: Statistics, obs: jax.Array) -> Statistics:
     """The statistics with one more observation (Welford 1962)."""
-    count = statistics.count + 1
+    seen = statistics.seen + 1
     off = obs - statistics.mean
-    mean = statistics.mean + off / count
-    return Statistics(count, mean, statistics.squares + off * (obs - mean))
+    mean = statistics.mean + off / seen
+    return Statistics(seen, mean, statistics.squares + off * (obs - mean))
 
 
 def normalise(statistics: Statistics, obs: jax.Array) -> jax.Array:
     """Any number of observations; as they are until two have been seen."""
-    count, mean, squares = statistics
-    variance = jnp.where(count > 1, squares / jnp.maximum(count, 1), 1.0)
+    seen, mean, squares = statistics
+    variance = jnp.where(seen > 1, squares / jnp.maximum(seen, 1), 1.0)
     scale = jax.lax.rsqrt(jnp.maximum(variance, SMALLEST_VARIANCE))
     batch = (1,) * (obs.ndim - mean.ndim)
     off = (obs - mean.reshape(*batch, *mean.shape)) * scale.reshape(*batch, *scale.shape)

@@ -39,10 +39,10 @@ class Observations(NamedTuple):
 
 
 class Actions(NamedTuple):
-    """How an index 0 … count−1 becomes an action of the environment."""
+    """How an index 0 … number−1 becomes an action of the environment."""
 
     space: spaces.Space[Any]
-    count: int
+    number: int
     decode: Callable[[Any], Any]  # an index, or an array of them
 
 
@@ -93,7 +93,7 @@ def actions(space: spaces.Space[Any]) -> Actions:
         count = math.prod(choices)
         if count > MAX_ACTIONS:
             raise UsageError(
-                f"action space {space} has {count} combinations; at most {MAX_ACTIONS} are supported"
+                f"action space {space} has {count} combinations; supported are {MAX_ACTIONS}"
             )
 
         def decode(index: Any) -> NDArray[Any]:
