@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from isl.experiments.records import EpisodeRecorder, measures
+from isl.experiments.records import EpisodeRecorder, counted_facts, measures
+
+FACTS = ("goal", "bad")
 
 
 def naive(rewards, lasts, goals):
@@ -27,30 +29,33 @@ def naive(rewards, lasts, goals):
 )
 def test_episodes_do_not_depend_on_how_steps_arrive(steps, cuts, through_checkpoint):
     rewards, lasts, goals = (np.array([s[i] for s in steps], t) for i, t in enumerate("f?i"))
-    recorder = EpisodeRecorder(has_goal=True)
+    recorder = EpisodeRecorder(FACTS)
     edges = [0, *sorted(min(c, len(steps)) for c in cuts), len(steps)]
     for a, b in itertools.pairwise(edges):
-        recorder.add(rewards[a:b], lasts[a:b], goals[a:b])
+        recorder.add(rewards[a:b], lasts[a:b], {"goal": goals[a:b], "bad": 1 - goals[a:b]})
         if through_checkpoint:
-            recorder = EpisodeRecorder.restored(True, recorder.state())
+            recorder = EpisodeRecorder.restored(FACTS, recorder.state())
     frame = recorder.frame(1_000)
-    assert frame.rows() == [pytest.approx(row) for row in naive(rewards, lasts, goals)]
+    assert (frame["goal_visits"] + frame["bad_episodes"]).to_list() == frame["steps"].to_list()
+    assert frame.drop("bad_episodes").rows() == [
+        pytest.approx(row) for row in naive(rewards, lasts, goals)
+    ]
     assert recorder.steps == len(steps)
     assert recorder.goal_visits == goals.sum()
 
 
 def test_solved_is_the_episode_of_the_tenth_visit():
-    recorder = EpisodeRecorder(has_goal=True)
+    recorder = EpisodeRecorder(["goal"])
     visits = np.ones(12, np.int32)
-    recorder.add(np.zeros(12, np.float32), np.ones(12, bool), visits)
+    recorder.add(np.zeros(12, np.float32), np.ones(12, bool), {"goal": visits})
     assert recorder.solved_episode == 10
     assert measures(recorder.frame(12))["solved_episode"] == 10
     assert measures(recorder.frame(9))["solved_episode"] is None
 
 
 def test_tasks_without_a_goal_have_no_visits():
-    recorder = EpisodeRecorder(has_goal=False)
-    recorder.add(np.array([1.0, 2.0], np.float32), np.array([False, True]), None)
+    recorder = EpisodeRecorder()
+    recorder.add(np.array([1.0, 2.0], np.float32), np.array([False, True]), {})
     frame = recorder.frame(5)
     assert frame.columns == ["episode", "steps", "return", "length"]
     assert measures(frame) == {
@@ -63,6 +68,6 @@ def test_tasks_without_a_goal_have_no_visits():
 
 
 def test_no_finished_episode_is_an_empty_table():
-    frame = EpisodeRecorder(has_goal=True).frame(5)
+    frame = EpisodeRecorder(counted_facts("deep_sea/4")).frame(5)
     assert frame.height == 0
     assert frame.schema["return"] == pl.Float64

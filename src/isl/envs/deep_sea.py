@@ -104,11 +104,15 @@ class DeepSea:
         goal = right & (column == last_index)
         reward = goal.astype(jnp.float32) - jnp.where(right, MOVE_COST / self.size, 0.0)
         shift = jnp.where(right, 1, -1)
+        info = {"goal": goal.astype(jnp.int32)}
         if self.stochastic:
             slip, noise = _slip_and_noise(key, self.size)
             shift = jnp.where(right & slip, 0, shift)  # the cost of the move is paid all the same
             at_an_end = (row == last_index) & ((column == 0) | (column == last_index))
             reward += jnp.where(at_an_end, noise, 0.0)
+            # bsuite scores by it: the diver was on the way to the treasure and left it by choice,
+            # which happens once in an episode at most. Without slips it is an episode without goal.
+            info["bad"] = (~right & (row == column)).astype(jnp.int32)
 
         state = DeepSeaState(row + 1, jnp.clip(column + shift, 0, last_index))
         last = state.row == self.size
@@ -118,7 +122,7 @@ class DeepSea:
             reward=reward,
             discount=1.0 - last.astype(jnp.float32),
             last=last,
-            info={"goal": goal.astype(jnp.int32)},
+            info=info,
         )
 
 

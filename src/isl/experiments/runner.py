@@ -23,7 +23,7 @@ from isl.agent import Agent
 from isl.envs.base import Environment
 from isl.errors import Locked
 from isl.experiments import run_folder, store
-from isl.experiments.records import SCHEMA, EpisodeRecorder, measures
+from isl.experiments.records import EpisodeRecorder, counted_facts, measures
 from isl.experiments.snapshots import Snapshots
 from isl.experiments.spec import RunSpec
 from isl.status import Status
@@ -108,7 +108,7 @@ def run_cohort(
                 outcome[seed] = store.read_run(path).status
                 continue
             run_folder.start(path, config)
-            todo.append(_SeedRun(seed, path, EpisodeRecorder(_has_goal(spec))))
+            todo.append(_SeedRun(seed, path, EpisodeRecorder(counted_facts(spec.task))))
         if todo:
             compiled = _compiled(files.canonical_json(config))
             for cohort in _cohorts(compiled, spec, todo, snapshots):
@@ -151,7 +151,7 @@ def _cohorts(
             (seed_state, counters, records, snaps), meta = found
             one = jax.tree.map(lambda x: jnp.asarray(x)[None], seed_state)
             state = TrainState(one, jax.tree.map(jnp.asarray, counters))
-            run.recorder = EpisodeRecorder.restored(_has_goal(spec), records)
+            run.recorder = EpisodeRecorder.restored(counted_facts(spec.task), records)
             run.seconds = meta["seconds"]
             if run.snapshots is not None:
                 run.snapshots.restore(snaps)
@@ -199,12 +199,8 @@ def _advance(
             if run not in active:
                 continue
             run.seconds += elapsed
-            goal = steps.info.get("goal")
-            run.recorder.add(
-                steps.reward[position],
-                steps.last[position],
-                None if goal is None else goal[position],
-            )
+            facts = {fact: values[position] for fact, values in steps.info.items()}
+            run.recorder.add(steps.reward[position], steps.last[position], facts)
             if run.snapshots is not None:
                 learner = jax.tree.map(lambda x, i=position: x[i], cohort.state.seeds.learner)
                 run.snapshots.take(learner, steps.cell[position], run.recorder.episodes)
@@ -241,9 +237,11 @@ def _save(cohort: _Cohort, run: _SeedRun) -> None:
 def _checkpoint_template(compiled: _Compiled, run: _SeedRun) -> Any:
     seed_state, counters = _one_seed(compiled.program)
     records = {
-        name: checkpoint.AnyLength(np.float64 if name == "return" else np.int64) for name in SCHEMA
+        name: checkpoint.AnyLength(np.float64 if name == "return" else np.int64)
+        for name in run.recorder.names
     }
-    records |= {"open": np.zeros(1), "open_counts": np.zeros(3, np.int64)}  # type: ignore[dict-item]
+    open_counts = run.recorder.state()["open_counts"]
+    records |= {"open": np.zeros(1), "open_counts": open_counts}  # type: ignore[dict-item]
     snaps = run.snapshots.template() if run.snapshots is not None else {}
     return seed_state, counters, records, snaps
 
@@ -302,10 +300,6 @@ def _progress(run: _SeedRun, steps_per_second: float, updates_per_second: float)
         updates_per_second=updates_per_second,
         message=run.message,
     )
-
-
-def _has_goal(spec: RunSpec) -> bool:
-    return spec.task.startswith("deep_sea")
 
 
 def final_learner(path: Path) -> tuple[_Compiled, Any]:

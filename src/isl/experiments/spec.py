@@ -11,8 +11,6 @@ from isl.envs.base import Environment
 from isl.errors import UsageError
 from isl.experiments import presets
 
-GOAL_VISITS_TO_SOLVE = 10  # the paper's measure: the episode of the tenth visit to the goal
-
 
 @dataclass(frozen=True)
 class RunSpec:
