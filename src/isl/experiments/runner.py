@@ -10,13 +10,14 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gymnasium.spaces import Discrete
 
 from isl import agents, files
 from isl.agent import Agent
@@ -28,7 +29,7 @@ from isl.experiments.snapshots import Snapshots
 from isl.experiments.spec import RunSpec
 from isl.status import Status
 from isl.training import checkpoint
-from isl.training.compiled import NEVER, Counters, Program, SeedState, TrainState, compile_training
+from isl.training.compiled import NEVER, Program, SeedState, TrainState, compile_training
 
 CHECKPOINT_SECONDS = 30.0
 
@@ -74,12 +75,27 @@ class _Cohort:
     since_checkpoint: float = field(default_factory=time.monotonic)
 
 
-class _Compiled(NamedTuple):
-    env: Environment
-    agent: Agent
-    program: Program
-    chunk: Callable[[TrainState], Any]
-    warm_up: Callable[[TrainState], Any]
+class _Prepared:
+    """The program of a configuration, each part compiled when it is first needed.
+
+    So the first episodes are there before the updates are compiled.
+    """
+
+    def __init__(self, spec: RunSpec) -> None:
+        self.env: Environment = spec.environment()
+        module = agents.load(spec.agent)
+        space, actions = self.env.observation_space, self.env.num_actions
+        self.agent: Agent = module.make(spec.config(), space, actions)
+        self.program: Program = compile_training(self.env, self.agent)
+        self._shapes = self.program.shapes(spec.cohort_width)
+
+    @cached_property
+    def warm_up(self) -> Callable[[TrainState], Any]:
+        return self.program.warm_up.lower(self._shapes).compile()  # type: ignore[attr-defined, no-any-return]
+
+    @cached_property
+    def chunk(self) -> Callable[[TrainState], Any]:
+        return self.program.chunk.lower(self._shapes).compile()  # type: ignore[attr-defined, no-any-return]
 
 
 def run_cohort(
@@ -110,43 +126,30 @@ def run_cohort(
             run_folder.start(path, config)
             todo.append(_SeedRun(seed, path, EpisodeRecorder(counted_facts(spec.task))))
         if todo:
-            compiled = _compiled(files.canonical_json(config))
-            for cohort in _cohorts(compiled, spec, todo, snapshots):
-                _advance(compiled, spec, cohort, listener, should_stop, checkpoint_seconds)
+            prepared = _prepared(files.canonical_json(config))
+            for cohort in _cohorts(prepared, spec, todo, snapshots):
+                _advance(prepared, spec, cohort, listener, should_stop, checkpoint_seconds)
         outcome.update({run.seed: run.status for run in todo})
     return outcome
 
 
 @lru_cache(maxsize=8)
-def _compiled(config: bytes) -> _Compiled:
-    """The program of a configuration; seeds that follow in the same process reuse it."""
-    spec = RunSpec(**files.parse_json(Path("config"), config))
-    env = spec.environment()
-    agent: Agent = agents.load(spec.agent).make(
-        spec.config(), env.observation_space, env.num_actions
-    )
-    program = compile_training(env, agent)
-    shapes = program.shapes(spec.cohort_width)
-    return _Compiled(
-        env,
-        agent,
-        program,
-        program.chunk.lower(shapes).compile(),  # type: ignore[attr-defined]
-        program.warm_up.lower(shapes).compile(),  # type: ignore[attr-defined]
-    )
+def _prepared(config: bytes) -> _Prepared:
+    """Seeds that follow in the same process reuse the program."""
+    return _Prepared(RunSpec(**files.parse_json(Path("config"), config)))
 
 
 def _cohorts(
-    compiled: _Compiled, spec: RunSpec, runs: list[_SeedRun], snapshots: bool
+    prepared: _Prepared, spec: RunSpec, runs: list[_SeedRun], snapshots: bool
 ) -> list[_Cohort]:
     """Fresh or resumed states, grouped by how far they are (a crash may have parted a cohort)."""
     groups: dict[int, list[tuple[_SeedRun, TrainState]]] = {}
     for run in runs:
-        if snapshots and compiled.env.observation_space.__class__.__name__ == "Discrete":
-            run.snapshots = Snapshots(compiled.env, compiled.agent)
-        found = checkpoint.latest(run.path, _checkpoint_template(compiled, run))
+        if snapshots and isinstance(prepared.env.observation_space, Discrete):
+            run.snapshots = Snapshots(prepared.env, prepared.agent)
+        found = checkpoint.latest(run.path, _checkpoint_template(prepared, run))
         if found is None:
-            state = compiled.program.init([run.seed])
+            state = prepared.program.init([run.seed])
         else:
             (seed_state, counters, records, snaps), meta = found
             one = jax.tree.map(lambda x: jnp.asarray(x)[None], seed_state)
@@ -167,14 +170,14 @@ def _cohorts(
 
 
 def _advance(
-    compiled: _Compiled,
+    prepared: _Prepared,
     spec: RunSpec,
     cohort: _Cohort,
     listener: Listener,
     should_stop: Callable[[], bool],
     checkpoint_seconds: float,
 ) -> None:
-    program = compiled.program
+    program = prepared.program
     while True:
         active = [run for run in cohort.runs if run.status is Status.RUNNING]
         if not active:
@@ -184,13 +187,12 @@ def _advance(
                 _save(cohort, run)
                 run.status = Status.INTERRUPTED
             return
-        started = time.perf_counter()
-        if int(cohort.state.counters.steps) == 0:
-            cohort.state, steps = compiled.warm_up(cohort.state)
-            updates = 0
-        else:
-            cohort.state, steps, _ = compiled.chunk(cohort.state)
-            updates = program.updates_per_chunk
+        fresh = int(cohort.state.counters.steps) == 0
+        advance, updates = (
+            (prepared.warm_up, 0) if fresh else (prepared.chunk, program.updates_per_chunk)
+        )
+        started = time.perf_counter()  # compiled by now
+        cohort.state, steps, *_ = advance(cohort.state)
         jax.block_until_ready(cohort.state)
         elapsed = time.perf_counter() - started
         steps = jax.device_get(steps)
@@ -234,8 +236,8 @@ def _save(cohort: _Cohort, run: _SeedRun) -> None:
     )
 
 
-def _checkpoint_template(compiled: _Compiled, run: _SeedRun) -> Any:
-    seed_state, counters = _one_seed(compiled.program)
+def _checkpoint_template(prepared: _Prepared, run: _SeedRun) -> Any:
+    seed_state, counters = _one_seed(prepared.program)
     records = {
         name: checkpoint.AnyLength(np.float64 if name == "return" else np.int64)
         for name in run.recorder.names
@@ -302,13 +304,10 @@ def _progress(run: _SeedRun, steps_per_second: float, updates_per_second: float)
     )
 
 
-def final_learner(path: Path) -> tuple[_Compiled, Any]:
+def final_learner(path: Path) -> tuple[_Prepared, Any]:
     """The environment and agent of a finished run, and its learned state."""
     run = store.read_run(path)
-    compiled = _compiled(files.canonical_json(run.config))
-    template = _one_seed(compiled.program).seeds.learner
+    prepared = _prepared(files.canonical_json(run.config))
+    template = _one_seed(prepared.program).seeds.learner
     learner, _ = checkpoint.load_file(path / checkpoint.FOLDER / checkpoint.FINAL, template)
-    return compiled, jax.tree.map(jnp.asarray, learner)
-
-
-__all__ = ["Counters", "Listener", "Progress", "final_learner", "run_cohort"]
+    return prepared, jax.tree.map(jnp.asarray, learner)
