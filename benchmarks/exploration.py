@@ -16,8 +16,8 @@ from jax import Array, lax
 
 from isl.exploration import uc_policy, uc_value
 
-SHAPES = {(256, 2): 2000, (256, 3): 2000, (4096, 18): 20, (64, 1000): 20}  # and inner repeats
-ROUNDS = 15
+SHAPES = {(256, 2): 200, (256, 3): 200, (4096, 18): 2, (64, 1000): 2}  # and repeats per loop
+ROUNDS = 100
 
 Function = Callable[[Array, Array], tuple[Array, Array]]
 

@@ -137,7 +137,7 @@ def test_acts_by_the_uncertainty_constrained_policy():
 def test_learns_frozen_lake_through_gymnasium():
     env = gymnasium.make("FrozenLake-v1", is_slippery=False)
     learner = TabularISL.for_env(env, seed=0)
-    for episode in range(80):
+    for episode in range(150):
         obs, _ = env.reset(seed=episode)
         over = False
         while not over:
