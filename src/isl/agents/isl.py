@@ -20,7 +20,15 @@ from gymnasium.spaces import Space
 from jax.lax import stop_gradient
 
 from isl import config
-from isl.agent import Agent, Metrics, Schedule, Transition, no_episode, store_as_is
+from isl.agent import (
+    Agent,
+    Metrics,
+    Transition,
+    descend,
+    no_episode,
+    schedule_of,
+    store_as_is,
+)
 from isl.config import hyper
 from isl.exploration import pareto_optimal, uc_policy, uc_value
 from isl.networks import Network, dummy_observation
@@ -158,14 +166,7 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         opt = learner.opt._replace(ell=_member(learner.opt.ell, member))
         frozen = frozen._replace(ell=_member(frozen.ell, member))
         grads, metrics = jax.grad(loss, has_aux=True)(stop_gradient(params), frozen, batch)
-        stepped = [
-            optimiser.update(grad, state)
-            for optimiser, grad, state in zip(optimisers, grads, opt, strict=True)
-        ]
-        params = Params(
-            *(optax.apply_updates(p, up) for p, (up, _) in zip(params, stepped, strict=True))
-        )
-        opt = Params(*(state for _, state in stepped))
+        params, opt = descend(optimisers, params, opt, grads)
         return Learner(
             params._replace(ell=_with_member(learner.params.ell, member, params.ell)),
             opt._replace(ell=_with_member(learner.opt.ell, member, opt.ell)),
@@ -183,15 +184,7 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         }
 
     return Agent(
-        schedule=Schedule(
-            steps=cfg.steps,
-            updates=cfg.updates,
-            target_period=cfg.target_period,
-            batch_size=cfg.batch_size,
-            replay_capacity=cfg.replay_capacity,
-            learning_starts=cfg.learning_starts,
-            random_start=True,
-        ),
+        schedule=schedule_of(cfg, random_start=True),
         init=init,
         begin_episode=no_episode,
         act=act,
