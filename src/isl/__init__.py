@@ -1,3 +1,31 @@
-"""Deep exploration for reinforcement learning, compiled."""
+"""Deep exploration for reinforcement learning, compiled.
+
+from isl import ISL
+model = ISL("MountainCar-v0").learn(100_000)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+
+if TYPE_CHECKING:
+    from isl.model import DQN, ISL, SBEED, UBE, BootDQN
 
 __version__ = "0.1.0"
+__all__ = ["DQN", "ISL", "SBEED", "UBE", "BootDQN", "__version__"]
+
+# By name only: `import isl` loads neither JAX nor the tasks.
+for _id, _class in (("DeepSea", "DeepSeaEnv"), ("CartpoleSwingup", "CartpoleSwingupEnv")):
+    if f"isl/{_id}-v0" not in gymnasium.registry:
+        gymnasium.register(f"isl/{_id}-v0", f"isl.envs.gymnasium:{_class}")
+
+
+def __getattr__(name: str) -> Any:
+    """The models, imported when first asked for."""
+    if name in __all__:
+        from isl import model
+
+        return getattr(model, name)
+    raise AttributeError(f"module 'isl' has no attribute {name!r}")

@@ -15,9 +15,13 @@ from isl.status import ExitCode
 
 COMMANDS = {
     "train": "train an agent on a task, one run per seed",
+    "eval": "play a saved model: mean return on fixed seeds, and videos",
+    "sweep": "agents × tasks × sizes × hyper-parameters × seeds",
     "list": "agents, tasks, presets and their hyper-parameters",
     "bench": "speed beside peers and beside the machine's limit",
     "status": "what is done, running, diverged or left in a folder of runs",
+    "merge": "bring the finished runs of two folders together",
+    "export": "runs as the CSV files of bsuite, with its scores",
 }
 
 
