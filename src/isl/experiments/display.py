@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections import Counter
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from isl.experiments.progress_row import Row, duration
 from isl.experiments.run_folder import config_hash
 from isl.experiments.spec import RunSpec
 from isl.experiments.store import Run
 from isl.status import Status
 
 LINE_SECONDS = 10.0  # between two lines about a run when there is no terminal
-MOST_ROWS = 24  # of the live table
+SWEEP_LINE_SECONDS = 30.0  # between two lines about many runs
+REFRESH_SECONDS = 0.25  # between two drawings of the live table
+MOST_ROWS = 24  # of a table; of more runs only those at work or in trouble are shown
 _MEASURED = (
     "episodes",
     "steps",
@@ -28,46 +31,7 @@ _MEASURED = (
     "steps_per_second",
     "message",
 )
-
-
-@dataclass
-class _Row:
-    spec: RunSpec
-    seed: int
-    status: Status = Status.PENDING
-    episodes: int = 0
-    steps: int = 0
-    best_return: float | None = None
-    goal_visits: int = 0
-    solved_episode: int | None = None
-    steps_per_second: float = 0.0
-    message: str = ""
-    said: float = 0.0  # when a line about it was last printed
-    began: float = 0.0
-    began_episodes: int = 0
-
-    @property
-    def name(self) -> str:
-        return f"{self.spec.task} {self.spec.agent} seed {self.seed}"
-
-    @property
-    def eta(self) -> str:
-        """Time left at the present pace; a run that ends when solved may be much sooner."""
-        done = self.episodes - self.began_episodes
-        if self.status is not Status.RUNNING or done <= 0:
-            return ""
-        seconds = (time.monotonic() - self.began) / done * (self.spec.episodes - self.episodes)
-        return ("≤ " if self.spec.until_solved else "") + duration(max(seconds, 0))
-
-
-def duration(seconds: float) -> str:
-    """`95` → `1m 35s`."""
-    whole = round(seconds)
-    if whole < 60:
-        return f"{whole}s"
-    if whole < 3600:
-        return f"{whole // 60}m {whole % 60:02d}s"
-    return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
+_TROUBLE = (Status.FAILED, Status.DIVERGED, Status.DAMAGED)
 
 
 class Display:
@@ -78,9 +42,10 @@ class Display:
         console = Console()
         # A log file has no width of its own: 80 columns would cut the task's names.
         self._console = console if console.is_terminal else Console(width=110)
-        self._rows: dict[tuple[int, int], _Row] = {}
+        self._rows: dict[tuple[int, int], Row] = {}
         self._live: Live | None = None
-        self._began = time.monotonic()
+        self._began = self._said = time.monotonic()
+        self._drawn = 0.0
 
     def __enter__(self) -> Display:
         if self._console.is_terminal:
@@ -90,34 +55,50 @@ class Display:
 
     def __exit__(self, *error: object) -> None:
         if self._live is not None:
-            self.refresh()
+            self._live.update(self._table(), refresh=True)
             self._live.__exit__(None, None, None)
             self._live = None
 
     def plan(self, job: int, spec: RunSpec, seeds: tuple[int, ...]) -> None:
+        config = config_hash(spec.to_dict())
         for seed in seeds:
-            self._rows[job, seed] = _Row(spec, seed)
+            self._rows[job, seed] = Row(spec, seed, config)
+
+    def announce(self) -> None:
+        """How much is asked for, and how much of it is left."""
+        ended = Counter(row.status for row in self._rows.values())
+        left = ended.pop(Status.PENDING, 0)
+        known = ", ".join(f"{count} {status}" for status, count in ended.items()) or "none done"
+        self._print(f"{len(self._rows)} runs asked for: {known}, {left} left")
 
     def finished_before(self, job: int, seed: int, run: Run) -> None:
+        """The folder holds the result already, from before or from another process."""
         row = self._rows[job, seed]
-        row.status = run.status
-        row.message = run.problem
+        if row.status.is_final:
+            return
+        row.status, row.message, row.elsewhere = run.status, run.problem, False
         summary = run.summary or {}
         for name in ("episodes", "steps", "best_return", "goal_visits", "solved_episode"):
             setattr(row, name, summary.get(name) or getattr(row, name))
+        row.message = summary.get("message") or row.message
         row.steps_per_second = summary.get("env_steps_per_second", 0.0)
+        row.seconds = summary.get("wall_seconds")
 
     def damaged(self, job: int, seed: int, message: str) -> None:
         row = self._rows[job, seed]
         row.status, row.message = Status.DAMAGED, message
 
+    def held(self, job: int) -> None:
+        for row in self._of(job):
+            if not row.status.is_final:
+                row.status, row.elsewhere = Status.RUNNING, True
+
     def started(self, job: int) -> None:
         for row in self._of(job):
             if not row.status.is_final:
-                row.status = Status.RUNNING
+                row.status, row.elsewhere, row.message = Status.RUNNING, False, ""
                 row.began = row.said = time.monotonic()
                 self._say(f"{row.name}: started")
-        self.refresh()
 
     def progress(self, job: int, event: dict[str, Any]) -> None:
         row = self._rows[job, event["seed"]]
@@ -126,54 +107,82 @@ class Display:
         row.status = Status(event["status"])
         for name in _MEASURED:
             setattr(row, name, event[name])
-        if row.status.is_final or time.monotonic() - row.said > LINE_SECONDS:
+        few = len(self._rows) <= MOST_ROWS
+        if row.status.is_final:
+            row.seconds = time.monotonic() - row.began
+        if row.status.is_final or (few and time.monotonic() - row.said > LINE_SECONDS):
             row.said = time.monotonic()
-            self._say(f"{row.name}: {_facts(row)}")
-        self.refresh()
+            self._say(f"{row.name}: {row.facts}")
 
     def ended(self, job: int, outcome: dict[int, Status]) -> None:
         for seed, status in outcome.items():
-            row = self._rows[job, seed]
-            row.status = status
-            if status is Status.RUNNING:
-                row.message = "another process is at work on it"
-        self.refresh()
+            self._rows[job, seed].status = status
+
+    def interrupted(self, job: int) -> None:
+        """Its worker left without a word: it goes on from its last checkpoint next time."""
+        for row in self._of(job):
+            if not row.status.is_final:
+                row.status = Status.INTERRUPTED
 
     def failed(self, job: int, message: str) -> None:
         for row in self._of(job):
             if not row.status.is_final:
                 row.status, row.message = Status.FAILED, message
                 self._say(f"{row.name}: failed: {message}")
-        self.refresh()
 
     def statuses(self) -> list[Status]:
         return [row.status for row in self._rows.values()]
 
     def refresh(self) -> None:
+        now = time.monotonic()
         if self._live is not None:
-            self._live.update(self._table(), refresh=True)
+            if now - self._drawn >= REFRESH_SECONDS:
+                self._drawn = now
+                self._live.update(self._table(), refresh=True)
+        elif len(self._rows) > MOST_ROWS and now - self._said >= SWEEP_LINE_SECONDS:
+            self._said = now
+            self._say(self._headline())
+
+    def seconds_left(self) -> float | None:
+        """Of the whole sweep: what a run of its kind takes, for each run that is left."""
+        rows = self._rows.values()
+        known: dict[str, list[float]] = {}
+        for row in rows:
+            left = row.seconds_left
+            took = row.seconds if left is None else time.monotonic() - row.began + left
+            if took is not None:
+                known.setdefault(row.config, []).append(took)
+        if not known:
+            return None
+        typical = {config: fmean(took) for config, took in known.items()}
+        anything = fmean(typical.values())
+        total, at_work = 0.0, 0
+        for row in rows:
+            if row.status in (Status.RUNNING, Status.PENDING):
+                at_work += row.status is Status.RUNNING
+                left = row.seconds_left
+                total += typical.get(row.config, anything) if left is None else left
+        return total / max(at_work, 1)
 
     def results(self) -> None:
         """The table at the end, and one line for each run that did not end well."""
-        console = self._console
-        if self._live is None:
-            console.print(self._table(final=True))
+        if not self._console.is_terminal and len(self._rows) <= MOST_ROWS:
+            self._console.print(self._table(final=True))
         for row in self._rows.values():
             if row.message and row.status is not Status.DONE:
-                console.print(f"{row.name}: {row.status}: {row.message}", highlight=False)
+                self._print(f"{row.name}: {row.status}: {row.message}")
         for line in self._summaries():
-            console.print(line, highlight=False, soft_wrap=True)
-        left = [row for row in self._rows.values() if not row.status.is_final]
+            self._print(line)
+        left = sum(not row.status.is_final for row in self._rows.values())
         if left:
-            console.print(f"{len(left)} of {len(self._rows)} runs are left; repeat the command")
-        console.print(f"results in {self._root}", highlight=False)
+            self._print(f"{left} of {len(self._rows)} runs are left; repeat the command")
+        self._print(f"results in {self._root}")
 
     def _summaries(self) -> list[str]:
         """One line per configuration: how many seeds solved the task, and how soon."""
-        groups: dict[tuple[str, str, str], list[_Row]] = {}
+        groups: dict[tuple[str, str, str], list[Row]] = {}
         for row in self._rows.values():
-            key = (row.spec.task, row.spec.agent, config_hash(row.spec.to_dict()))
-            groups.setdefault(key, []).append(row)
+            groups.setdefault((row.spec.task, row.spec.agent, row.config), []).append(row)
         lines = []
         for (task, agent, config), rows in groups.items():
             finished = [row for row in rows if row.status is Status.DONE]
@@ -190,20 +199,35 @@ class Display:
             lines.append(f"{task} {agent} [{config}]: {measured}")
         return lines
 
-    def _of(self, job: int) -> list[_Row]:
+    def _of(self, job: int) -> list[Row]:
         return [row for (number, _), row in self._rows.items() if number == job]
 
     def _say(self, line: str) -> None:
-        if self._live is None:
-            self._console.print(line, highlight=False, soft_wrap=True)
+        """For log files; a terminal shows the same in its table."""
+        if not self._console.is_terminal:
+            self._print(line)
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+    def _headline(self) -> str:
+        rows = self._rows.values()
+        counts = Counter(row.status for row in rows)
+        parts = [f"{sum(status.is_final for status in counts.elements())} of {len(rows)} runs done"]
+        for status in (Status.RUNNING, Status.DIVERGED, Status.FAILED, Status.DAMAGED):
+            if counts[status]:
+                parts.append(f"{counts[status]} {status}")
+        parts.append(duration(time.monotonic() - self._began))
+        if counts[Status.RUNNING]:
+            speed = sum(row.steps_per_second for row in rows if row.status is Status.RUNNING)
+            parts.append(f"{speed:,.0f} steps/s")
+            if (seconds := self.seconds_left()) is not None:
+                parts.append(f"about {duration(seconds)} left")
+        return ", ".join(parts)
 
     def _table(self, final: bool = False) -> Table:
         rows = list(self._rows.values())
-        done = sum(row.status.is_final for row in rows)
-        speed = sum(row.steps_per_second for row in rows if row.status is Status.RUNNING)
-        elapsed = duration(time.monotonic() - self._began)
-        title = f"{done} of {len(rows)} runs done, {elapsed}"
-        table = Table(title=title if final else f"{title}, {speed:,.0f} steps/s")
+        table = Table(title=self._headline())
         for name in ["task", "agent", "seed", "status", "episodes", "steps/s", "best"]:
             table.add_column(
                 name, justify="left" if name in ("task", "agent", "status") else "right"
@@ -214,30 +238,17 @@ class Display:
             table.add_column("solved", justify="right")
         if not final:
             table.add_column("left", justify="right")
-        active = [row for row in rows if row.status is Status.RUNNING]
-        others = [row for row in rows if row.status is not Status.RUNNING]
-        shown = rows if final or len(rows) <= MOST_ROWS else (active + others)[:MOST_ROWS]
+        shown = rows
+        if len(rows) > MOST_ROWS:
+            active = [row for row in rows if row.status is Status.RUNNING]
+            trouble = [row for row in rows if row.status in _TROUBLE]
+            shown = (active + trouble)[:MOST_ROWS]
+            table.caption = f"and {len(rows) - len(shown)} more"
         for row in shown:
+            best = "" if row.best_return is None else f"{row.best_return:.4g}"
             cells = [row.spec.task, row.spec.agent, str(row.seed), row.status.value]
-            cells += [f"{row.episodes:,}", f"{row.steps_per_second:,.0f}", _best(row)]
+            cells += [f"{row.episodes:,}", f"{row.steps_per_second:,.0f}", best]
             if goals:
                 cells += [str(row.goal_visits), str(row.solved_episode or "")]
             table.add_row(*cells, *([] if final else [row.eta]))
-        if len(shown) < len(rows):
-            table.caption = f"and {len(rows) - len(shown)} more"
         return table
-
-
-def _best(row: _Row) -> str:
-    return "" if row.best_return is None else f"{row.best_return:.4g}"
-
-
-def _facts(row: _Row) -> str:
-    parts = [row.status.value, f"{row.episodes} episodes", f"best return {_best(row)}"]
-    if row.spec.task.startswith("deep_sea"):
-        solved = f", solved at episode {row.solved_episode}" if row.solved_episode else ""
-        parts.append(f"{row.goal_visits} goal visits{solved}")
-    parts.append(f"{row.steps_per_second:,.0f} steps/s")
-    if row.eta:
-        parts.append(f"{row.eta} left")
-    return ", ".join(parts)

@@ -1,7 +1,7 @@
 """Where runs are computed. `local`: a process per core, each pinned and with one XLA thread.
 
-Measured (docs/performance.md): one thread per process, a process per core, gives the most runs per
-hour; XLA's own threads do not speed up matrices of this size.
+One thread per process, a process per core, gives the most runs per hour: XLA's own threads do not
+speed up matrices of this size. Ray is in `ray_executor`.
 """
 
 from __future__ import annotations
@@ -9,67 +9,55 @@ from __future__ import annotations
 import json
 import os
 import queue
-import signal
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from isl import files
-from isl.errors import DamagedFile, UsageError
-from isl.experiments import run_folder, store
-from isl.experiments.display import Display
-from isl.experiments.spec import RunSpec
-from isl.status import ExitCode, Status, exit_code
+from isl.errors import UsageError
+from isl.experiments.plan import Job, Plan, StopRequests, stop_requests
+from isl.status import ExitCode, Status
 
-GRACE_SECONDS = 8.0  # for a worker to finish its chunk and write its checkpoint
-TRIES = 3  # of a job whose worker dies under it
+GRACE_SECONDS = 7.0  # for a worker to finish its chunk and write its checkpoint
 
-
-@dataclass(frozen=True)
-class Job:
-    """A cohort of seeds of one configuration."""
-
-    spec: RunSpec
-    seeds: tuple[int, ...]
+__all__ = ["Job", "run_locally"]
 
 
 @dataclass
 class _Worker:
     process: subprocess.Popen[str]
     core: int | None
+    listener: threading.Thread | None = None
     job: int | None = None
     program: str = ""  # what it has compiled last
 
     def send(self, message: dict[str, Any]) -> None:
+        """Give it a job. If it has died meanwhile, its listener is about to say so."""
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(message) + "\n")
-        self.process.stdin.flush()
+        with suppress(BrokenPipeError):
+            self.process.stdin.write(json.dumps(message) + "\n")
+            self.process.stdin.flush()
 
     def ask_to_stop(self) -> None:
         assert self.process.stdin is not None
-        if not self.process.stdin.closed:
+        with suppress(BrokenPipeError):
             self.process.stdin.close()
 
 
 @dataclass
-class _Sweep:
-    """The state of `run_locally`: what is left, who is at work, what became of what."""
+class _Pool:
+    """The workers at work on a plan, and what they say (None: its last word)."""
 
-    jobs: list[Job]
-    root: Path
+    plan: Plan
     snapshots: bool
-    display: Display
-    waiting: list[int]
     events: queue.Queue[tuple[_Worker, dict[str, Any] | None]] = field(default_factory=queue.Queue)
     workers: list[_Worker] = field(default_factory=list)
-    tries: dict[int, int] = field(default_factory=dict)
-    stops: int = 0  # how often the user asked to stop
+    closing: bool = False
 
 
 def run_locally(
@@ -79,179 +67,121 @@ def run_locally(
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]
     if workers is not None and workers < 1:
         raise UsageError(f"--workers must be at least 1, got {workers}")
-    _check_writable(root)
-    display = Display(root)
-    waiting = []
-    for number, job in enumerate(jobs):
-        display.plan(number, job.spec, job.seeds)
-        left = [seed for seed in job.seeds if not _finished(root, job.spec, seed, display, number)]
-        if left:
-            waiting.append(number)
-    sweep = _Sweep(jobs, root, snapshots, display, waiting)
-    count = min(workers or len(cores), len(waiting))
-    with display, _signals(sweep):
+    plan = Plan(jobs, root)
+    pool = _Pool(plan, snapshots)
+    most = workers or len(cores)
+    with plan.display, stop_requests() as stop:
         try:
-            for index in range(count):
-                _start_worker(sweep, cores[index % len(cores)])
-            while sweep.waiting or any(worker.job is not None for worker in sweep.workers):
-                if sweep.stops:
-                    break
-                _assign(sweep)
-                _handle_event(sweep)
+            while not stop.count and (plan.unfinished or _working(pool)):
+                plan.look_again()
+                while len(pool.workers) < min(most, _working(pool) + plan.size):
+                    taken = [worker.core for worker in pool.workers]
+                    _start_worker(pool, min(cores, key=taken.count))
+                _assign(pool)
+                _handle_event(pool, timeout=0.5)
         finally:
-            _stop_workers(sweep)
-    display.results()
-    return exit_code(display.statuses())
+            _stop_workers(pool, stop)
+    return plan.close()
 
 
-def _check_writable(root: Path) -> None:
-    try:
-        files.make_folder(root)
-        probe = root / f".writable-{os.getpid()}"
-        files.write_bytes(probe, b"")
-        files.remove(probe)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise UsageError(f"cannot write to --out {root}: {reason}; choose another folder") from None
+def _working(pool: _Pool) -> int:
+    return sum(worker.job is not None for worker in pool.workers)
 
 
-def _finished(root: Path, spec: RunSpec, seed: int, display: Display, number: int) -> bool:
-    """Whether there is nothing left to do for a run: it is done, or damaged and not to be touched."""
-    path = run_folder.run_path(root, spec.to_dict(), seed)
-    try:
-        if not run_folder.is_done(path):
-            return False
-    except DamagedFile as error:
-        display.damaged(number, seed, str(error))
-        return True
-    display.finished_before(number, seed, store.read_run(path))
-    return True
-
-
-def _start_worker(sweep: _Sweep, core: int | None) -> None:
+def _start_worker(pool: _Pool, core: int | None) -> None:
     # -P: the folder the command was given in is not searched for modules.
     arguments = [sys.executable, "-P", "-m", "isl.experiments.worker"]
     if core is not None:
         arguments += ["--core", str(core)]
-    logs = sweep.root / "logs"
+    logs = pool.plan.root / "logs"
     files.make_folder(logs)
-    log = (logs / f"worker-{core}.log").open("w")
-    process = subprocess.Popen(
-        arguments,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=log,
-        text=True,
-        start_new_session=True,  # a Ctrl-C in the terminal reaches only us
-    )
-    log.close()
+    # Several commands may share the folder: nobody's lines are cut off.
+    with (logs / f"worker-{core}.log").open("a") as log:
+        process = subprocess.Popen(
+            arguments,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,  # a Ctrl-C in the terminal reaches only us
+        )
     worker = _Worker(process, core)
-    sweep.workers.append(worker)
-    threading.Thread(target=_listen, args=(sweep, worker), daemon=True).start()
+    worker.listener = threading.Thread(target=_listen, args=(pool, worker), daemon=True)
+    worker.listener.start()
+    pool.workers.append(worker)
 
 
-def _listen(sweep: _Sweep, worker: _Worker) -> None:
+def _listen(pool: _Pool, worker: _Worker) -> None:
     assert worker.process.stdout is not None
-    for line in worker.process.stdout:
-        try:
-            sweep.events.put((worker, json.loads(line)))
-        except ValueError:
-            continue  # cut off by the death of the worker
-    sweep.events.put((worker, None))
+    with worker.process.stdout as lines:
+        for line in lines:
+            with suppress(ValueError):  # cut off by the death of the worker
+                pool.events.put((worker, json.loads(line)))
+    pool.events.put((worker, None))
 
 
-def _assign(sweep: _Sweep) -> None:
+def _assign(pool: _Pool) -> None:
     """Give every idle worker a job, one whose program it has compiled if there is one."""
-    for worker in sweep.workers:
-        if worker.job is not None or not sweep.waiting or worker.process.poll() is not None:
-            continue
-        names = {n: run_folder.config_hash(sweep.jobs[n].spec.to_dict()) for n in sweep.waiting}
-        taken = {other.program for other in sweep.workers if other.job is not None}
-        number = min(
-            sweep.waiting,
-            key=lambda n: (names[n] != worker.program, names[n] in taken),
-        )
-        sweep.waiting.remove(number)
-        worker.job, worker.program = number, names[number]
-        job = sweep.jobs[number]
-        worker.send(
-            {
-                "job": number,
-                "spec": job.spec.to_dict(),
-                "seeds": list(job.seeds),
-                "root": str(sweep.root),
-                "snapshots": sweep.snapshots,
-            }
-        )
-        sweep.display.started(number)
+    for worker in pool.workers:
+        if worker.job is None and worker.process.poll() is None:
+            busy = {other.program for other in pool.workers if other.job is not None}
+            number = pool.plan.take(worker.program, busy)
+            if number is None:
+                return
+            job = pool.plan.jobs[number]
+            worker.job, worker.program = number, job.program
+            worker.send(
+                {
+                    "job": number,
+                    "spec": job.config,
+                    "seeds": list(job.seeds),
+                    "root": str(pool.plan.root),
+                    "snapshots": pool.snapshots,
+                }
+            )
 
 
-def _handle_event(sweep: _Sweep, timeout: float = 0.5) -> bool:
-    """Take in one message of a worker; False if none came in time."""
+def _handle_event(pool: _Pool, timeout: float) -> None:
+    """Take in one message of a worker, if one comes in time."""
     try:
-        worker, event = sweep.events.get(timeout=timeout)
+        worker, event = pool.events.get(timeout=timeout)
     except queue.Empty:
-        sweep.display.refresh()
-        return False
+        return
     if event is None:
-        _handle_death(sweep, worker)
+        _handle_death(pool, worker)
     elif event["event"] == "progress":
-        sweep.display.progress(event["job"], event)
+        pool.plan.display.progress(event["job"], event)
     elif event["event"] == "end":
         worker.job = None
-        sweep.display.ended(event["job"], {int(k): Status(v) for k, v in event["outcome"].items()})
+        pool.plan.ended(event["job"], {int(k): Status(v) for k, v in event["outcome"].items()})
     elif event["event"] == "failed":
         worker.job = None
-        sweep.display.failed(event["job"], event["message"])
-    return True
+        pool.plan.failed(event["job"], event["message"])
 
 
-def _handle_death(sweep: _Sweep, worker: _Worker) -> None:
-    """A worker that was killed (out of memory, say) is replaced; its job goes on elsewhere."""
-    sweep.workers.remove(worker)
+def _handle_death(pool: _Pool, worker: _Worker) -> None:
+    """A worker that is gone: while there is work, another takes its place and its job."""
+    pool.workers.remove(worker)
     code = worker.process.wait()
-    number = worker.job
-    if number is not None and not sweep.stops:
-        sweep.tries[number] = sweep.tries.get(number, 0) + 1
-        if sweep.tries[number] < TRIES:
-            sweep.waiting.insert(0, number)
+    worker.ask_to_stop()  # closes our end of its input
+    if worker.job is not None:
+        if pool.closing:
+            pool.plan.display.interrupted(worker.job)
         else:
-            sweep.display.failed(number, f"its worker died {TRIES} times, last with code {code}")
-    if not sweep.stops and sweep.waiting:
-        _start_worker(sweep, worker.core)
+            pool.plan.died(worker.job, f"with code {code}")
 
 
-def _stop_workers(sweep: _Sweep) -> None:
-    for worker in sweep.workers:
+def _stop_workers(pool: _Pool, stop: StopRequests) -> None:
+    """Ask, wait, insist; then hear their last words."""
+    pool.closing = True
+    for worker in pool.workers:
         worker.ask_to_stop()
     deadline = time.monotonic() + GRACE_SECONDS
-    for worker in sweep.workers:
-        while worker.process.poll() is None and time.monotonic() < deadline and sweep.stops < 2:
-            try:
+    for worker in pool.workers:
+        while worker.process.poll() is None and time.monotonic() < deadline and stop.count < 2:
+            with suppress(subprocess.TimeoutExpired):
                 worker.process.wait(timeout=0.1)
-            except subprocess.TimeoutExpired:
-                continue
         if worker.process.poll() is None:
             worker.process.kill()
-            worker.process.wait()
-    while _handle_event(sweep, timeout=0.2):  # their last words
-        pass
-
-
-@contextmanager
-def _signals(sweep: _Sweep) -> Iterator[None]:
-    """The first Ctrl-C (or TERM, or a closed terminal) stops in order, the second at once."""
-
-    def stop(signum: int, frame: Any) -> None:
-        sweep.stops += 1
-
-    names = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = {name: signal.signal(name, stop) for name in names}
-    try:
-        yield
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)
+    while pool.workers:  # each ends with None, which removes it
+        _handle_event(pool, timeout=0.1)

@@ -15,17 +15,20 @@ import signal
 import sys
 import threading
 import traceback
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 XLA_FLAGS = "--xla_cpu_multi_thread_eigen=false"  # one thread: same bits on any number of cores
+Message = dict[str, Any]
 
 
 def prepare_process(core: int | None) -> None:
     """One core, one XLA thread, compiled programs kept between processes."""
     if core is not None and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {core})
-    os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} {XLA_FLAGS}".strip()
+    flags = os.environ.get("XLA_FLAGS", "").split()
+    os.environ["XLA_FLAGS"] = " ".join([*(flag for flag in flags if flag != XLA_FLAGS), XLA_FLAGS])
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
         os.environ.setdefault(name, "1")
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "isl" / "xla"
@@ -41,43 +44,46 @@ def main() -> int:
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever an agent or a library prints must not mix with the messages
 
-    jobs: queue.Queue[dict[str, Any] | None] = queue.Queue()
+    jobs: queue.Queue[Message | None] = queue.Queue()
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: _stop(jobs, stopping))
     threading.Thread(target=_read, args=(jobs, stopping), daemon=True).start()
 
     import isl.experiments.runner  # noqa: F401  (JAX loads while the parent still plans)
 
+    def send(message: Message) -> None:
+        try:
+            out.write(json.dumps(message) + "\n")
+            out.flush()
+        except BrokenPipeError:  # nobody listens any more
+            stopping.set()
+
     while (job := jobs.get()) is not None and not stopping.is_set():
-        _do(job, out, stopping)
+        send(perform(job, send, stopping.is_set))
     return 0
 
 
-def _read(jobs: queue.Queue[dict[str, Any] | None], stopping: threading.Event) -> None:
+def _read(jobs: queue.Queue[Message | None], stopping: threading.Event) -> None:
     for line in sys.stdin:
         jobs.put(json.loads(line))
     _stop(jobs, stopping)
 
 
-def _stop(jobs: queue.Queue[dict[str, Any] | None], stopping: threading.Event) -> None:
+def _stop(jobs: queue.Queue[Message | None], stopping: threading.Event) -> None:
     stopping.set()
     jobs.put(None)
 
 
-def _do(job: dict[str, Any], out: TextIO, stopping: threading.Event) -> None:
+def perform(
+    job: Message, send: Callable[[Message], None], should_stop: Callable[[], bool]
+) -> Message:
+    """Run a job, sending its progress; the message that ends it. Nothing of a run's raises."""
     from isl.experiments import run_folder
     from isl.experiments.runner import Progress, run_cohort
     from isl.experiments.spec import RunSpec
 
-    def send(message: dict[str, Any]) -> None:
-        try:
-            out.write(json.dumps(message | {"job": job["job"]}) + "\n")
-            out.flush()
-        except BrokenPipeError:  # nobody listens any more
-            stopping.set()
-
     def listener(progress: Progress) -> None:
-        send({"event": "progress", **progress._asdict()})
+        send({"event": "progress", "job": job["job"], **progress._asdict()})
 
     spec, root = RunSpec(**job["spec"]), Path(job["root"])
     try:
@@ -86,21 +92,23 @@ def _do(job: dict[str, Any], out: TextIO, stopping: threading.Event) -> None:
             job["seeds"],
             root,
             listener=listener,
-            should_stop=stopping.is_set,
+            should_stop=should_stop,
             snapshots=job["snapshots"],
         )
-        send({"event": "end", "outcome": {str(seed): status for seed, status in outcome.items()}})
+        ended = {str(seed): status.value for seed, status in outcome.items()}
+        return {"event": "end", "job": job["job"], "outcome": ended}
     except Exception as error:  # the run's fault, not the sweep's: record it and go on
         traceback.print_exc()
         message = f"{type(error).__name__}: {error}".splitlines()[0]
         for seed in job["seeds"]:
             path = run_folder.run_path(root, job["spec"], seed)
             try:
-                if not run_folder.is_done(path):
-                    run_folder.fail(path, message)
+                with run_folder.lock(path):
+                    if not run_folder.is_done(path):
+                        run_folder.fail(path, message)
             except Exception:
                 traceback.print_exc()
-        send({"event": "failed", "message": message})
+        return {"event": "failed", "job": job["job"], "message": message}
 
 
 if __name__ == "__main__":

@@ -1,0 +1,195 @@
+"""What is left of a sweep, whoever computes it: jobs that wait, and jobs that other processes hold.
+
+Several processes may run the same sweep in one folder. Each run has one writer, the holder of its
+lock; everybody else waits for it, and takes over if its process dies.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from isl import files
+from isl.errors import CannotWrite, DamagedFile, Locked, UsageError
+from isl.experiments import requests, run_folder, store
+from isl.experiments.display import Display
+from isl.experiments.spec import RunSpec
+from isl.status import ExitCode, Status, exit_code
+
+TRIES = 3  # of a job whose worker dies under it
+LOOK_AGAIN_SECONDS = 1.0  # between two looks at what other processes hold
+SAVE_SECONDS = 15.0  # between two notes of the time left, for `isl status`
+
+
+@dataclass(frozen=True)
+class Job:
+    """A cohort of seeds of one configuration."""
+
+    spec: RunSpec
+    seeds: tuple[int, ...]
+
+    @cached_property
+    def config(self) -> dict[str, Any]:
+        return self.spec.to_dict()
+
+    @cached_property
+    def program(self) -> str:
+        """Jobs of the same program need one compilation in a process."""
+        return run_folder.config_hash(self.config)
+
+    def paths(self, root: Path) -> dict[int, Path]:
+        return {seed: run_folder.run_path(root, self.config, seed) for seed in self.seeds}
+
+
+class Plan:
+    """The jobs of a command and how they stand. Executors take jobs and report their ends."""
+
+    def __init__(self, jobs: list[Job], root: Path) -> None:
+        _check_writable(root)
+        self.jobs = jobs
+        self.root = root
+        self.display = Display(root)
+        self._waiting: list[int] = []
+        self._held: set[int] = set()  # by other processes
+        self._deaths: Counter[int] = Counter()
+        self._looked = self._saved = time.monotonic()
+        for number, job in enumerate(jobs):
+            self.display.plan(number, job.spec, job.seeds)
+            if self._left(number):
+                self._waiting.append(number)
+        self.display.announce()
+        paths = [path for job in jobs for path in job.paths(root).values()]
+        self._request = requests.write(root, paths)
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether there is more to take, now or once another process lets go of it."""
+        return bool(self._waiting or self._held)
+
+    @property
+    def size(self) -> int:
+        """How many jobs wait to be taken."""
+        return len(self._waiting)
+
+    def take(self, compiled: str = "", busy: Collection[str] = ()) -> int | None:
+        """The next job: of the program that is `compiled`, or of one that nobody is busy with."""
+        while self._waiting:
+            programs = {n: self.jobs[n].program for n in self._waiting}
+            number = min(programs, key=lambda n: (programs[n] != compiled, programs[n] in busy))
+            self._waiting.remove(number)
+            left = self._left(number)  # another process may have finished it meanwhile
+            if any(files.is_locked(path / run_folder.LOCK) for path in left):
+                self._hold(number)
+            elif left:
+                self.display.started(number)
+                return number
+        return None
+
+    def look_again(self) -> None:
+        """Take back what other processes held and no longer do; note how long it will take."""
+        now = time.monotonic()
+        if now - self._looked >= LOOK_AGAIN_SECONDS:
+            self._looked = now
+            for number in sorted(self._held):
+                left = self._left(number)
+                if not any(files.is_locked(path / run_folder.LOCK) for path in left):
+                    self._held.remove(number)
+                    if left:
+                        self._waiting.append(number)
+        if now - self._saved >= SAVE_SECONDS:
+            self._saved = now
+            requests.note_time_left(self._request, self.display.seconds_left())
+        self.display.refresh()
+
+    def ended(self, number: int, outcome: dict[int, Status]) -> None:
+        """The job is over for the one who took it."""
+        self.display.ended(number, outcome)
+        if Status.RUNNING in outcome.values():  # another process was quicker
+            self._hold(number)
+
+    def failed(self, number: int, message: str) -> None:
+        self.display.failed(number, message)
+
+    def died(self, number: int, how: str) -> None:
+        """Whoever computed the job died (out of memory, say); it goes on elsewhere, some times."""
+        self._deaths[number] += 1
+        if self._deaths[number] < TRIES:
+            self._waiting.insert(0, number)
+            return
+        message = f"its worker died {TRIES} times, last {how}"
+        for path in self._left(number):
+            try:
+                with run_folder.lock(path):
+                    run_folder.fail(path, message)
+            except (Locked, CannotWrite):
+                continue  # somebody else is at it, or the disk is the reason
+        self.display.failed(number, message)
+
+    def close(self) -> ExitCode:
+        """Say what came of it all."""
+        requests.note_time_left(self._request, None)
+        self.display.results()
+        return exit_code(self.display.statuses())
+
+    def _hold(self, number: int) -> None:
+        self._held.add(number)
+        self.display.held(number)
+
+    def _left(self, number: int) -> list[Path]:
+        """The runs of a job to be done: not finished, nor damaged and not to be touched."""
+        left = []
+        for seed, path in self.jobs[number].paths(self.root).items():
+            try:
+                if run_folder.is_done(path):
+                    self.display.finished_before(number, seed, store.read_run(path))
+                else:
+                    left.append(path)
+            except DamagedFile as error:
+                self.display.damaged(number, seed, str(error))
+        return left
+
+
+def _check_writable(root: Path) -> None:
+    try:
+        files.make_folder(root)
+        probe = root / f".writable-{os.getpid()}"
+        files.write_bytes(probe, b"")
+        files.remove(probe)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise UsageError(f"cannot write to --out {root}: {reason}; choose another folder") from None
+
+
+class StopRequests:
+    """How often the user asked to stop: the first time in order, the second time at once."""
+
+    count = 0
+
+
+@contextmanager
+def stop_requests() -> Iterator[StopRequests]:
+    """Count Ctrl-C, TERM and the closing of the terminal instead of dying of them."""
+    requested = StopRequests()
+
+    def stop(signum: int, frame: Any) -> None:
+        requested.count += 1
+
+    if threading.current_thread() is not threading.main_thread():
+        yield requested
+        return
+    names = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {name: signal.signal(name, stop) for name in names}
+    try:
+        yield requested
+    finally:
+        for name, handler in before.items():
+            signal.signal(name, handler)

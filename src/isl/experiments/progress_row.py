@@ -1,0 +1,75 @@
+"""One run as the display knows it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from isl.experiments.spec import RunSpec
+from isl.status import Status
+
+
+@dataclass
+class Row:
+    """Where a run stands and how fast it goes."""
+
+    spec: RunSpec
+    seed: int
+    config: str
+    status: Status = Status.PENDING
+    elsewhere: bool = False  # another process is at work on it
+    episodes: int = 0
+    steps: int = 0
+    best_return: float | None = None
+    goal_visits: int = 0
+    solved_episode: int | None = None
+    steps_per_second: float = 0.0
+    seconds: float | None = None  # that it took, once it is done
+    message: str = ""
+    said: float = 0.0  # when a line about it was last printed
+    began: float = 0.0
+    began_episodes: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.spec.task} {self.spec.agent} seed {self.seed}"
+
+    @property
+    def seconds_left(self) -> float | None:
+        """At the present pace; a run that ends when solved may be much sooner."""
+        done = self.episodes - self.began_episodes
+        if self.status is not Status.RUNNING or done <= 0:
+            return None
+        pace = (time.monotonic() - self.began) / done
+        return max(0.0, pace * (self.spec.episodes - self.episodes))
+
+    @property
+    def eta(self) -> str:
+        seconds = self.seconds_left
+        if seconds is None:
+            return "elsewhere" if self.elsewhere else ""
+        return ("≤ " if self.spec.until_solved else "") + duration(seconds)
+
+    @property
+    def facts(self) -> str:
+        """How it goes, in words."""
+        parts = [self.status.value, f"{self.episodes} episodes"]
+        if self.best_return is not None:
+            parts.append(f"best return {self.best_return:.4g}")
+        if self.spec.task.startswith("deep_sea"):
+            solved = f", solved at episode {self.solved_episode}" if self.solved_episode else ""
+            parts.append(f"{self.goal_visits} goal visits{solved}")
+        parts.append(f"{self.steps_per_second:,.0f} steps/s")
+        if self.eta:
+            parts.append(f"{self.eta} left")
+        return ", ".join(parts)
+
+
+def duration(seconds: float) -> str:
+    """`95` → `1m 35s`."""
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole}s"
+    if whole < 3600:
+        return f"{whole // 60}m {whole % 60:02d}s"
+    return f"{whole // 3600}h {whole % 3600 // 60:02d}m"
