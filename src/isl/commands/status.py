@@ -13,6 +13,7 @@ from rich.table import Table
 
 from isl.errors import DamagedFile, Locked, UnsupportedFormat
 from isl.experiments import requests, run_folder, scores, store
+from isl.experiments.labels import differences
 from isl.experiments.store import Run
 from isl.status import ExitCode, Status
 
@@ -100,11 +101,13 @@ def _show(console: Console, root: Path, runs: list[Run]) -> None:
     table = Table("configuration", *(s.value for s in shown))
     for name in (["left"] if pending else []) + ["solved", "episodes: median (quartiles)", "best"]:
         table.add_column(name, justify="right")
+    labels = _labels(groups)
     for folder in sorted(groups):
         counts = Counter(found.status for found in groups[folder])
         cells = [str(counts[s] or "") for s in shown]
         cells += [str(pending[folder] or "")] if pending else []
-        table.add_row(folder, *cells, *_measures(groups[folder]))
+        name = f"{folder} {labels.get(folder, '')}".rstrip()
+        table.add_row(name, *cells, *_measures(groups[folder]))
     console.print(table)
     left = sum(pending.values())
     ended = sum(count for status, count in total.items() if status.is_final)
@@ -113,6 +116,14 @@ def _show(console: Console, root: Path, runs: list[Run]) -> None:
     if times:
         line += f", about {_minutes(max(times))} left"
     console.print(line, highlight=False)
+
+
+def _labels(groups: dict[str, list[Run]]) -> dict[str, str]:
+    """What sets a configuration apart from the others of its task and agent."""
+    configs = {
+        folder: found.config for folder, runs in groups.items() for found in runs if found.config
+    }
+    return dict(zip(configs, differences(list(configs.values())), strict=True))
 
 
 def _measures(runs: list[Run]) -> list[str]:

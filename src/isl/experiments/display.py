@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from isl.experiments.labels import differences
 from isl.experiments.progress_row import Row, duration
 from isl.experiments.run_folder import config_hash
 from isl.experiments.spec import RunSpec
@@ -65,7 +66,11 @@ class Display:
             self._rows[job, seed] = Row(spec, seed, config)
 
     def announce(self) -> None:
-        """How much is asked for, and how much of it is left."""
+        """How much is asked for, and how much of it is left; once everything is planned."""
+        configs = {row.config: row.spec.to_dict() for row in self._rows.values()}
+        labels = dict(zip(configs, differences(list(configs.values())), strict=True))
+        for row in self._rows.values():
+            row.label = labels[row.config]
         ended = Counter(row.status for row in self._rows.values())
         left = ended.pop(Status.PENDING, 0)
         known = ", ".join(f"{count} {status}" for status, count in ended.items()) or "none done"
@@ -182,9 +187,9 @@ class Display:
         """One line per configuration: how many seeds solved the task, and how soon."""
         groups: dict[tuple[str, str, str], list[Row]] = {}
         for row in self._rows.values():
-            groups.setdefault((row.spec.task, row.spec.agent, row.config), []).append(row)
+            groups.setdefault((row.spec.task, row.who, row.config), []).append(row)
         lines = []
-        for (task, agent, config), rows in groups.items():
+        for (task, who, config), rows in groups.items():
             finished = [row for row in rows if row.status is Status.DONE]
             measured = f"{len(finished)} of {len(rows)} seeds done"
             if task.startswith("deep_sea"):
@@ -196,7 +201,7 @@ class Display:
                 measured += (
                     f", median best return {median(best):.4g} ({best[0]:.4g}–{best[-1]:.4g})"
                 )
-            lines.append(f"{task} {agent} [{config}]: {measured}")
+            lines.append(f"{task} {who} [{config}]: {measured}")
         return lines
 
     def _of(self, job: int) -> list[Row]:
@@ -246,7 +251,7 @@ class Display:
             table.caption = f"and {len(rows) - len(shown)} more"
         for row in shown:
             best = "" if row.best_return is None else f"{row.best_return:.4g}"
-            cells = [row.spec.task, row.spec.agent, str(row.seed), row.status.value]
+            cells = [row.spec.task, row.who, str(row.seed), row.status.value]
             cells += [f"{row.episodes:,}", f"{row.steps_per_second:,.0f}", best]
             if goals:
                 cells += [str(row.goal_visits), str(row.solved_episode or "")]

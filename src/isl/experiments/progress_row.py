@@ -16,6 +16,7 @@ class Row:
     spec: RunSpec
     seed: int
     config: str
+    label: str = ""  # what sets its configuration apart from the others of the sweep
     status: Status = Status.PENDING
     elsewhere: bool = False  # another process is at work on it
     episodes: int = 0
@@ -32,7 +33,11 @@ class Row:
 
     @property
     def name(self) -> str:
-        return f"{self.spec.task} {self.spec.agent} seed {self.seed}"
+        return f"{self.spec.task} {self.who} seed {self.seed}"
+
+    @property
+    def who(self) -> str:
+        return f"{self.spec.agent} {self.label}".rstrip()
 
     @property
     def seconds_left(self) -> float | None:

@@ -68,6 +68,6 @@ def _time_left(note: Path) -> float | None:
     try:
         value = files.check_format(path, files.read_json(path), FORMAT)
         age = time.time() - value["at"]
-        return max(0.0, value["seconds"] - age) if 0 <= age < STALE_SECONDS else None
+        return max(0.0, value["seconds"] - age) if abs(age) < STALE_SECONDS else None
     except (DamagedFile, OSError, KeyError, TypeError):
         return None

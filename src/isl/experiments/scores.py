@@ -8,6 +8,7 @@ with stratified bootstrap intervals, performance profiles, probability of improv
 
 from __future__ import annotations
 
+import importlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from types import ModuleType
@@ -141,19 +142,22 @@ def probability_of_improvement(
 def _intervals(
     scores: Mapping[str, Any], function: Callable[..., NDArray[np.float64]], reps: int
 ) -> dict[str, Interval]:
-    # The same data give the same interval: the bootstrap draws from a fixed seed.
-    points, ranges = _rliable("library").get_interval_estimates(
-        scores, function, reps=reps, random_state=np.random.RandomState(0)
-    )
+    library = _rliable("library")
+    # The same data give the same interval. rliable draws from NumPy's global generator, whatever
+    # `random_state` it is given, so that one is seeded and put back as it was.
+    before = np.random.get_state()
+    np.random.seed(0)
+    try:
+        points, ranges = library.get_interval_estimates(scores, function, reps=reps)
+    finally:
+        np.random.set_state(before)
     return {name: Interval(points[name], *ranges[name]) for name in scores}
 
 
 def _rliable(module: str) -> ModuleType:
-    import importlib
-
     try:
         return importlib.import_module(f"rliable.{module}")
-    except ModuleNotFoundError as error:
+    except (ImportError, TypeError) as error:  # its arch gives a TypeError under pandas 3
         raise UsageError(
-            f"these statistics need {error.name}: install the extra with pip install 'isl[report]'"
+            f"these statistics need rliable ({error}): install it with pip install 'isl[report]'"
         ) from None
