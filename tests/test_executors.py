@@ -32,7 +32,7 @@ def test_killed_again_and_again_and_continued(whole, tmp_path):
     """SIGKILL to the command and its workers, at any moment, loses nothing that was finished."""
     rng = random.Random(0)
     for _ in range(4):
-        process = start(command(tmp_path))
+        process = start(command(tmp_path, "--checkpoint-seconds", "0"))
         wait_for(lambda process=process: len(tree(process)) > 1)  # the workers are there
         time.sleep(rng.uniform(0.0, 5.0))
         kill(process)

@@ -104,6 +104,7 @@ def test_a_file_says_the_same_as_options(tmp_path, monkeypatch):
         ("sweep deep_sea --sizes 3 --agents isl dqn --kappa 1", "unknown option --kappa"),
         ("sweep deep_sea --sizes 3 --agents dqm", "did you mean dqn?"),
         ("sweep deep_sea --sizes 3 --ray-address a:1", "need --executor ray"),
+        ("sweep deep_sea --sizes 3 --checkpoint-seconds -1", "must be at least 0, got -1"),
         ("sweep deep_sea --sizes 3 --executor slurm", "invalid choice"),
         ("sweep no.toml", "cannot read the sweep no.toml: No such file"),
         ("sweep deep_sea --sizes 3 --seeds 0", "--seeds must be at least 1"),

@@ -32,6 +32,12 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
         help="values of hyper-parameters; every combination is run, kappa=1,13 eta1=0,0.5 for four",
     )
     shared.add_run_options(parser)
+    parser.add_argument(
+        "--checkpoint-seconds",
+        type=shared.number,
+        metavar="S",
+        help="time between the checkpoints of a run; default: 30",
+    )
     parser.add_argument("--executor", choices=EXECUTORS, default="local", help="who computes")
     parser.add_argument(
         "--ray-address", metavar="HOST:PORT", help="a Ray cluster to join; default: start one here"
@@ -67,6 +73,9 @@ def _chosen(argv: Sequence[str], default: list[str]) -> list[str]:
 
 
 def run(options: argparse.Namespace) -> ExitCode:
+    seconds = options.checkpoint_seconds
+    if seconds is not None and not seconds >= 0:
+        raise UsageError(f"--checkpoint-seconds must be at least 0, got {seconds}")
     if options.executor != "ray" and (options.ray_address or options.ray_no_authentication):
         raise UsageError("--ray-address and --ray-no-authentication need --executor ray")
     tasks = options.tasks
@@ -84,7 +93,11 @@ def run(options: argparse.Namespace) -> ExitCode:
         mapping_seed=options.mapping_seed,
         cohort_width=options.cohort_width,
     )
-    settings: dict[str, Any] = {"workers": options.workers, "snapshots": options.snapshots}
+    settings: dict[str, Any] = {
+        "workers": options.workers,
+        "snapshots": options.snapshots,
+        "checkpoint_seconds": seconds,
+    }
     if options.executor == "local":
         return run_locally(jobs, options.out, **settings)
     from isl.experiments.ray_executor import run_on_ray

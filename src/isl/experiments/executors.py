@@ -20,7 +20,7 @@ from typing import Any
 
 from isl import files
 from isl.errors import UsageError
-from isl.experiments.plan import Job, Plan, StopRequests, stop_requests
+from isl.experiments.plan import Job, Plan, Settings, StopRequests, stop_requests
 from isl.status import ExitCode, Status
 
 GRACE_SECONDS = 7.0  # for a worker to finish its chunk and write its checkpoint
@@ -54,21 +54,26 @@ class _Pool:
     """The workers at work on a plan, and what they say (None: its last word)."""
 
     plan: Plan
-    snapshots: bool
+    settings: Settings
     events: queue.Queue[tuple[_Worker, dict[str, Any] | None]] = field(default_factory=queue.Queue)
     workers: list[_Worker] = field(default_factory=list)
     closing: bool = False
 
 
 def run_locally(
-    jobs: list[Job], root: Path, *, workers: int | None = None, snapshots: bool = False
+    jobs: list[Job],
+    root: Path,
+    *,
+    workers: int | None = None,
+    snapshots: bool = False,
+    checkpoint_seconds: float | None = None,
 ) -> ExitCode:
     """Run all jobs, show how they go, and return the exit code of the command that wanted them."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]
     if workers is not None and workers < 1:
         raise UsageError(f"--workers must be at least 1, got {workers}")
     plan = Plan(jobs, root)
-    pool = _Pool(plan, snapshots)
+    pool = _Pool(plan, Settings(snapshots, checkpoint_seconds))
     most = workers or len(cores)
     with plan.display, stop_requests() as stop:
         try:
@@ -128,17 +133,8 @@ def _assign(pool: _Pool) -> None:
             number = pool.plan.take(worker.program, busy)
             if number is None:
                 return
-            job = pool.plan.jobs[number]
-            worker.job, worker.program = number, job.program
-            worker.send(
-                {
-                    "job": number,
-                    "spec": job.config,
-                    "seeds": list(job.seeds),
-                    "root": str(pool.plan.root),
-                    "snapshots": pool.snapshots,
-                }
-            )
+            worker.job, worker.program = number, pool.plan.jobs[number].program
+            worker.send(pool.plan.message(number, pool.settings))
 
 
 def _handle_event(pool: _Pool, timeout: float) -> None:

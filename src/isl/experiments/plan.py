@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isl import files
 from isl.errors import CannotWrite, DamagedFile, Locked, UsageError
@@ -28,6 +28,13 @@ from isl.status import ExitCode, Status, exit_code
 TRIES = 3  # of a job whose worker dies under it
 LOOK_AGAIN_SECONDS = 1.0  # between two looks at what other processes hold
 SAVE_SECONDS = 15.0  # between two notes of the time left, for `isl status`
+
+
+class Settings(NamedTuple):
+    """How runs are conducted, without a change to any bit of their results."""
+
+    snapshots: bool = False
+    checkpoint_seconds: float | None = None  # between checkpoints; None: the runner's
 
 
 @dataclass(frozen=True)
@@ -93,6 +100,12 @@ class Plan:
                 self.display.started(number)
                 return number
         return None
+
+    def message(self, number: int, settings: Settings) -> dict[str, Any]:
+        """A job as it is sent to whoever computes it."""
+        job = self.jobs[number]
+        what = {"job": number, "spec": job.config, "seeds": list(job.seeds)}
+        return what | {"root": str(self.root), **settings._asdict()}
 
     def look_again(self) -> None:
         """Take back what other processes held and no longer do; note how long it will take."""

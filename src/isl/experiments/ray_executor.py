@@ -6,6 +6,7 @@ Ray may retry it when a process or a node dies, and we submit it again when Ray 
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import secrets
 import time
@@ -16,7 +17,7 @@ from typing import Any
 from isl import files
 from isl.errors import Locked, UsageError
 from isl.experiments import run_folder
-from isl.experiments.plan import Job, Plan, StopRequests, stop_requests
+from isl.experiments.plan import Job, Plan, Settings, StopRequests, stop_requests
 from isl.experiments.ray_task import Hub, marker, pack, run_task, unpack
 from isl.experiments.worker import Message
 from isl.status import ExitCode, Status
@@ -24,7 +25,6 @@ from isl.status import ExitCode, Status
 GRACE_SECONDS = 7.0  # for tasks to write their checkpoints
 RETRIES = 3  # by Ray, before we submit a task again
 OBJECT_STORE_BYTES = 200 << 20  # of a Ray started here: it carries files of runs at most
-_TOKEN = "RAY_AUTH_MODE"
 
 
 @dataclass
@@ -36,7 +36,7 @@ class _Cluster:
     token: str
     task: Any
     hub: Any
-    snapshots: bool
+    settings: Settings
     most: int | None
     flying: dict[Any, int] = field(default_factory=dict)  # task → the number of its job
 
@@ -49,6 +49,7 @@ def run_on_ray(
     authenticate: bool = True,
     workers: int | None = None,
     snapshots: bool = False,
+    checkpoint_seconds: float | None = None,
 ) -> ExitCode:
     """Like `run_locally`, on Ray: on the cluster at `address`, or on one started here for it."""
     if workers is not None and workers < 1:
@@ -66,7 +67,8 @@ def run_on_ray(
         )
         hub = ray.remote(Hub).options(num_cpus=0, scheduling_strategy=here).remote()
         task = ray.remote(run_task).options(num_cpus=1, max_retries=RETRIES)
-        cluster = _Cluster(ray, plan, token, task, hub, snapshots, workers)
+        settings = Settings(snapshots, checkpoint_seconds)
+        cluster = _Cluster(ray, plan, token, task, hub, settings, workers)
         with plan.display, stop_requests() as stop:
             while not stop.count and (cluster.flying or plan.unfinished):
                 plan.look_again()
@@ -80,9 +82,13 @@ def run_on_ray(
 
 
 def _connect(address: str | None, authenticate: bool, workers: int | None) -> Any:
-    # Both must be settled before Ray is imported.
-    os.environ[_TOKEN] = "token" if authenticate else "disabled"
+    # All of this must be settled before Ray is imported.
+    os.environ["RAY_AUTH_MODE"] = "token" if authenticate else "disabled"
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address is None:
+        # Made for other systems, it is the one switch that keeps Ray on the loopback interface:
+        # an address of 127.0.0.1 alone is replaced by one that others can reach.
+        os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"
     try:
         import ray
         import ray.util.scheduling_strategies
@@ -100,13 +106,16 @@ def _connect(address: str | None, authenticate: bool, workers: int | None) -> An
                 num_cpus=workers or len(os.sched_getaffinity(0)),
                 include_dashboard=False,
                 object_store_memory=OBJECT_STORE_BYTES,
-                _node_ip_address="127.0.0.1",  # nobody but this machine can reach it
                 **quiet,
             )
     except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         where = f"to Ray at {address}" if address else "to a Ray of our own"
         reason = str(error).strip().splitlines()[0]
         raise UsageError(f"cannot connect {where}: {reason} (see docs/experiments.md)") from None
+    here = ray.util.get_node_ip_address()
+    if address is None and not ipaddress.ip_address(here).is_loopback:
+        ray.shutdown()
+        raise UsageError(f"Ray {ray.__version__} listens on {here}, where others reach it: stopped")
     return ray
 
 
@@ -122,14 +131,7 @@ def _submit(cluster: _Cluster) -> None:
         begun = {seed: pack(path) for seed, path in job.paths(plan.root).items() if path.exists()}
         # In a list Ray hands over the reference alone: a node that sees our folder never reads it.
         carried = [cluster.ray.put(begun)] if any(begun.values()) else []
-        message: Message = {
-            "job": number,
-            "spec": job.config,
-            "seeds": list(job.seeds),
-            "root": str(plan.root),
-            "snapshots": cluster.snapshots,
-            "folder": os.getcwd(),
-        }
+        message = plan.message(number, cluster.settings) | {"folder": os.getcwd()}
         reference = cluster.task.remote(message, cluster.token, carried, cluster.hub)
         cluster.flying[reference] = number
 

@@ -79,13 +79,14 @@ def perform(
 ) -> Message:
     """Run a job, sending its progress; the message that ends it. Nothing of a run's raises."""
     from isl.experiments import run_folder
-    from isl.experiments.runner import Progress, run_cohort
+    from isl.experiments.runner import CHECKPOINT_SECONDS, Progress, run_cohort
     from isl.experiments.spec import RunSpec
 
     def listener(progress: Progress) -> None:
         send({"event": "progress", "job": job["job"], **progress._asdict()})
 
     spec, root = RunSpec(**job["spec"]), Path(job["root"])
+    seconds = job["checkpoint_seconds"]
     try:
         outcome = run_cohort(
             spec,
@@ -94,6 +95,7 @@ def perform(
             listener=listener,
             should_stop=should_stop,
             snapshots=job["snapshots"],
+            checkpoint_seconds=CHECKPOINT_SECONDS if seconds is None else seconds,
         )
         ended = {str(seed): status.value for seed, status in outcome.items()}
         return {"event": "end", "job": job["job"], "outcome": ended}

@@ -1,0 +1,78 @@
+"""A Ray cluster of two nodes on this machine, one core each, to be joined and broken."""
+
+import contextlib
+import os
+import secrets
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+
+@contextlib.contextmanager
+def cluster() -> Iterator[tuple[str, dict[str, str], list[subprocess.Popen[bytes]]]]:
+    """(its address, the environment of who joins it, its nodes). Guarded by a token of its own."""
+    with tempfile.TemporaryDirectory(prefix="isl-ray-") as folder:
+        token = Path(folder, "token")
+        token.touch(mode=0o600)
+        token.write_text(secrets.token_hex(32))
+        environment = {
+            **os.environ,
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN_PATH": str(token),
+            "RAY_USAGE_STATS_ENABLED": "0",
+        }
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            address = f"127.0.0.1:{probe.getsockname()[1]}"
+        nodes: list[subprocess.Popen[bytes]] = []
+        try:
+            nodes.append(_start(environment, "--head", f"--port={address.rpartition(':')[2]}"))
+            _wait_for_port(address)
+            nodes.append(_start(environment, f"--address={address}"))
+            yield address, environment, nodes
+        finally:
+            for node in nodes:
+                kill_node(node)
+
+
+def _start(environment: dict[str, str], *arguments: str) -> "subprocess.Popen[bytes]":
+    ray = str(Path(sys.executable).with_name("ray"))
+    common = ["--num-cpus=1", "--node-ip-address=127.0.0.1", "--include-dashboard=false"]
+    return subprocess.Popen(
+        [ray, "start", *arguments, *common, "--object-store-memory=80000000", "--block"],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _wait_for_port(address: str, seconds: float = 120.0) -> None:
+    host, _, port = address.rpartition(":")
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError), socket.create_connection((host, int(port)), 1):
+            return
+        time.sleep(0.2)
+    raise TimeoutError(f"no Ray at {address}")
+
+
+def kill_node(node: "subprocess.Popen[bytes]") -> int:
+    """As when a machine is lost: everything that belongs to the node, at once."""
+    members: list[psutil.Process] = []
+    with contextlib.suppress(psutil.NoSuchProcess):
+        parent = psutil.Process(node.pid)
+        members = [parent, *parent.children(recursive=True)]
+    for member in members:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            member.send_signal(signal.SIGKILL)
+    node.wait()
+    psutil.wait_procs(members, timeout=10)
+    return len(members)
