@@ -33,7 +33,9 @@ def cluster() -> Iterator[tuple[str, dict[str, str], list[subprocess.Popen[bytes
             address = f"127.0.0.1:{probe.getsockname()[1]}"
         nodes: list[subprocess.Popen[bytes]] = []
         try:
-            nodes.append(_start(environment, "--head", f"--port={address.rpartition(':')[2]}"))
+            port = address.rpartition(":")[2]
+            head = ("--head", f"--port={port}", "--include-dashboard=false")
+            nodes.append(_start(environment, *head))
             _wait_for_port(address)
             nodes.append(_start(environment, f"--address={address}"))
             yield address, environment, nodes
@@ -44,9 +46,9 @@ def cluster() -> Iterator[tuple[str, dict[str, str], list[subprocess.Popen[bytes
 
 def _start(environment: dict[str, str], *arguments: str) -> "subprocess.Popen[bytes]":
     ray = str(Path(sys.executable).with_name("ray"))
-    common = ["--num-cpus=1", "--node-ip-address=127.0.0.1", "--include-dashboard=false"]
+    common = ["--num-cpus=1", "--object-store-memory=80000000", "--block"]
     return subprocess.Popen(
-        [ray, "start", *arguments, *common, "--object-store-memory=80000000", "--block"],
+        [ray, "start", *arguments, *common],
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

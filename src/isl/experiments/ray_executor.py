@@ -9,6 +9,7 @@ from __future__ import annotations
 import ipaddress
 import os
 import secrets
+import socket
 import time
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,6 +97,8 @@ def _connect(address: str | None, authenticate: bool, workers: int | None) -> An
         raise UsageError(
             f"--executor ray needs {error.name}: install it with pip install 'isl[ray]'"
         ) from None
+    if address is not None:
+        _check_reachable(address)
     quiet: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
     try:
         if address is not None:
@@ -117,6 +120,20 @@ def _connect(address: str | None, authenticate: bool, workers: int | None) -> An
         ray.shutdown()
         raise UsageError(f"Ray {ray.__version__} listens on {here}, where others reach it: stopped")
     return ray
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself would try for minutes before it says that nobody answers."""
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdecimal():
+        raise UsageError(f"--ray-address must be HOST:PORT, as `ray start` prints, got {address!r}")
+    try:
+        socket.create_connection((host, int(port)), timeout=10).close()
+    except (OSError, OverflowError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(
+            f"cannot connect to Ray at {address}: {reason}; is `ray start --head` running there?"
+        ) from None
 
 
 def _submit(cluster: _Cluster) -> None:
