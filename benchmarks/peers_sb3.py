@@ -2,9 +2,9 @@
 
     python benchmarks/peers_sb3.py --steps 3000
 
-Both run CartPole-v1 in this process, on one core, in turns: SB3's default network and batch (64, 64;
-32), one update per environment step, the same replay capacity, target period and ε. Compilation
-and the steps before learning starts are left out. Needs the extra `peers`.
+Both run CartPole-v1 in this process, on one core, in turns: SB3's default network (64, 64) and
+batch (32), one update per environment step, the same replay capacity, target period and ε.
+Compilation and the steps before learning starts are left out. Needs the extra `peers`.
 """
 
 from __future__ import annotations
