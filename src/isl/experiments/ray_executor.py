@@ -11,6 +11,7 @@ import os
 import secrets
 import socket
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -161,8 +162,9 @@ def _listen(cluster: _Cluster, timeout: float) -> None:
     else:
         time.sleep(timeout)
         ended = []
-    for event in ray.get(cluster.hub.drain.remote()):
-        cluster.plan.display.progress(event["job"], event)
+    with suppress(ray.exceptions.RayError):  # without the hub tasks stop in order: see Reporter
+        for event in ray.get(cluster.hub.drain.remote()):
+            cluster.plan.display.progress(event["job"], event)
     for reference in ended:
         number = cluster.flying.pop(reference)
         try:
@@ -191,7 +193,8 @@ def _receive(plan: Plan, number: int, result: Message) -> None:
 
 def _stop(cluster: _Cluster, stop: StopRequests) -> None:
     """Let tasks write their checkpoints; those that take too long go with the connection."""
-    cluster.ray.get(cluster.hub.stop.remote())
+    with suppress(cluster.ray.exceptions.RayError):
+        cluster.ray.get(cluster.hub.stop.remote())
     deadline = time.monotonic() + GRACE_SECONDS
     while cluster.flying and time.monotonic() < deadline and stop.count < 2:
         _listen(cluster, timeout=0.2)
