@@ -22,7 +22,7 @@ from isl.status import Status
 LINE_SECONDS = 10.0  # between two lines about a run when there is no terminal
 SWEEP_LINE_SECONDS = 30.0  # between two lines about many runs
 REFRESH_SECONDS = 0.25  # between two drawings of the live table
-MOST_ROWS = 24  # of a table; of more runs only those at work or in trouble are shown
+MOST_ROWS = 24  # of a table; of more runs those at work or in trouble come first
 _MEASURED = (
     "episodes",
     "steps",
@@ -245,9 +245,10 @@ class Display:
             table.add_column("left", justify="right")
         shown = rows
         if len(rows) > MOST_ROWS:
-            active = [row for row in rows if row.status is Status.RUNNING]
-            trouble = [row for row in rows if row.status in _TROUBLE]
-            shown = (active + trouble)[:MOST_ROWS]
+            # False sorts before True.
+            shown = sorted(
+                rows, key=lambda row: (row.status is not Status.RUNNING, row.status not in _TROUBLE)
+            )[:MOST_ROWS]
             table.caption = f"and {len(rows) - len(shown)} more"
         for row in shown:
             best = "" if row.best_return is None else f"{row.best_return:.4g}"
