@@ -1,6 +1,6 @@
 """Break a sweep of 60 small runs in every way that happens, and compare the results' hashes.
 
-    python scripts/fault_sweep.py [FOLDER]
+    python scripts/fault_sweep.py [--only FAULT] [FOLDER]
 
 Undisturbed; killed with SIGKILL at 20 random moments and continued; started ten times at once;
 interrupted by Ctrl-C; with runs that diverge; and, if Ray is installed, on two Ray nodes of which
@@ -9,6 +9,7 @@ one is killed half-way. Prints a line for each, and ends with code 1 if anything
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import random
 import shutil
@@ -23,7 +24,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests import ray_nodes
-from tests.sweeps import command, finish, hashes, kill, start, tree, wait_for
+from tests.sweeps import at_work, command, finish, hashes, kill, start, tree, wait_for
 
 from isl.experiments import store
 from isl.status import Status
@@ -38,15 +39,17 @@ CHECKPOINTS = ("--checkpoint-seconds", "0.2")
 def killed(out: Path) -> str:
     rng = random.Random(0)
     resumed = 0
-    for _ in range(KILLS):
+    for kills in range(KILLS):
         process = start(command(out, *CHECKPOINTS, **BUDGET))
         wait_for(lambda process=process: len(tree(process)) > 1 or process.poll() is not None)
-        time.sleep(rng.uniform(0.5, 6.0))
+        if kills % 4:  # one in four while the workers start, the others while they compute
+            wait_for(lambda process=process: at_work(out) or process.poll() is not None)
+        time.sleep(rng.uniform(0.0, 6.0))
         kill(process)
         resumed += any(out.rglob("checkpoint/step-*.safetensors"))
-    done = len(list(store.scan(out)))
+    done = sum(run.status is Status.DONE for run in store.scan(out))
     finish(command(out, *CHECKPOINTS, **BUDGET))
-    return f"{KILLS} kills, {resumed} of them with checkpoints to go on from, {done} runs begun"
+    return f"{KILLS} kills, {resumed} with a checkpoint to go on from, {done} runs done by the last"
 
 
 def raced(out: Path) -> str:
@@ -96,20 +99,27 @@ def on_ray(out: Path) -> str:
     return f"node of {gone} processes killed with {left} runs left, exit code 0"
 
 
+FAULTS: list[Callable[[Path], str]] = [killed, raced, interrupted, diverging, on_ray]
+
+
 def main() -> int:
-    folder = Path(sys.argv[1]) if sys.argv[1:] else Path(tempfile.mkdtemp(prefix="isl-faults-"))
+    parser = argparse.ArgumentParser(description="Break a sweep and compare its results.")
+    parser.add_argument("folder", nargs="?", type=Path, help="where the runs go")
+    parser.add_argument("--only", choices=[fault.__name__ for fault in FAULTS])
+    options = parser.parse_args()
+    folder = options.folder or Path(tempfile.mkdtemp(prefix="isl-faults-"))
     folder.mkdir(parents=True, exist_ok=True)
     began = time.monotonic()
     finish(command(folder / "whole", **BUDGET))
     wanted = hashes(folder / "whole")
     print(f"whole: {len(wanted) // 2} runs in {time.monotonic() - began:.0f} s", flush=True)
     wrong = 0
-    faults: list[Callable[[Path], str]] = [killed, raced, interrupted, diverging]
-    if importlib.util.find_spec("ray") is not None:
-        faults.append(on_ray)
-    else:
-        print("on_ray: left out, Ray is not installed (pip install 'isl[ray]')")
-    for fault in faults:
+    for fault in FAULTS:
+        if options.only not in (None, fault.__name__):
+            continue
+        if fault is on_ray and importlib.util.find_spec("ray") is None:
+            print("on_ray: left out, Ray is not installed (pip install 'isl[ray]')")
+            continue
         out = folder / fault.__name__
         began = time.monotonic()
         out.mkdir()

@@ -1,7 +1,6 @@
 """Small sweeps in processes of their own, to be killed, raced and compared."""
 
 import hashlib
-import os
 import signal
 import subprocess
 import sys
@@ -10,6 +9,7 @@ from pathlib import Path
 
 import psutil
 
+from isl import files
 from isl.experiments import store
 
 ROOT = Path(__file__).parents[1]
@@ -81,5 +81,6 @@ def wait_for(condition, seconds=60.0):
         time.sleep(0.02)
 
 
-def alive(pid):
-    return os.path.exists(f"/proc/{pid}")
+def at_work(out):
+    """Whether some run is being computed."""
+    return any(files.is_locked(path) for path in Path(out).rglob(".lock"))

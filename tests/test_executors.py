@@ -14,7 +14,7 @@ from isl.experiments import run_folder, store
 from isl.experiments.plan import TRIES, Job, Plan
 from isl.experiments.spec import resolve
 from isl.status import ExitCode, Status
-from tests.sweeps import command, finish, hashes, kill, start, tree, wait_for
+from tests.sweeps import at_work, command, finish, hashes, kill, start, tree, wait_for
 
 
 @pytest.fixture(scope="module")
@@ -31,10 +31,12 @@ def whole(tmp_path_factory):
 def test_killed_again_and_again_and_continued(whole, tmp_path):
     """SIGKILL to the command and its workers, at any moment, loses nothing that was finished."""
     rng = random.Random(0)
-    for _ in range(4):
+    for kills in range(5):
         process = start(command(tmp_path, "--checkpoint-seconds", "0"))
         wait_for(lambda process=process: len(tree(process)) > 1)  # the workers are there
-        time.sleep(rng.uniform(0.0, 5.0))
+        if kills:  # once while they start, else in the middle of a run
+            wait_for(lambda: at_work(tmp_path))
+        time.sleep(rng.uniform(0.0, 4.0))
         kill(process)
         for name, digest in hashes(tmp_path).items():
             assert whole[name] == digest
