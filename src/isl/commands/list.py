@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> ExitCode:
-    console = Console()
+    console = Console(markup=False)
     wanted = options.agent or list(agents.AGENTS)
     modules = {name: agents.load(name) for name in wanted}
     if not options.agent:

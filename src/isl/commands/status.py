@@ -33,9 +33,9 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
 def run(options: argparse.Namespace) -> ExitCode:
     root: Path = options.runs
     runs = list(store.scan(root))
-    console = Console()
+    console = Console(markup=False)
     # A log file has no width of its own: 80 columns would cut the tasks' names.
-    console = console if console.is_terminal else Console(width=120)
+    console = console if console.is_terminal else Console(width=120, markup=False)
     _show(console, root, runs)
     for found in runs:
         if found.problem and found.status is not Status.DAMAGED:

@@ -40,9 +40,9 @@ class Display:
 
     def __init__(self, root: Path) -> None:
         self._root = root
-        console = Console()
+        console = Console(markup=False)
         # A log file has no width of its own: 80 columns would cut the task's names.
-        self._console = console if console.is_terminal else Console(width=110)
+        self._console = console if console.is_terminal else Console(width=110, markup=False)
         self._rows: dict[tuple[int, int], Row] = {}
         self._live: Live | None = None
         self._began = self._said = time.monotonic()
