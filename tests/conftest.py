@@ -1,4 +1,4 @@
-"""Strict by default: implicit broadcasting of ranks raises, and (pyproject) every warning is an error."""
+"""Strict by default: implicit rank broadcasting raises, and (pyproject) warnings are errors."""
 
 import jax
 import pytest
