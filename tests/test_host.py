@@ -1,6 +1,6 @@
 """The host loop beside the compiled one, ends of episodes, and what a checkpoint brings back."""
 
-from functools import partial
+from functools import cache, partial
 
 import gymnasium
 import jax
@@ -48,6 +48,7 @@ class Walk(gymnasium.Env):
         return np.array([first, self._time], np.float32)
 
 
+@cache  # the loop compiles once per agent
 def drawing_agent(**schedule):
     """Learns nothing, compiles at once: its learner counts updates, its actions are random."""
     zero = jnp.zeros((), jnp.int32)
@@ -194,7 +195,10 @@ def test_an_environment_that_cannot_be_brought_back_begins_a_new_episode():
     """`Walk` counts its episodes, so the same seed gives another observation."""
     loop = drawing_loop(PythonEnvs([Walk(5)], "walk", 0))
     loop.run(7)
-    again = drawing_loop(PythonEnvs([Walk(5)], "walk", 0))
+    shifted = Walk(5)
+    for _ in range(3):
+        shifted.reset()
+    again = drawing_loop(PythonEnvs([shifted], "walk", 0))
     again.restore(loop.learner, loop.state())
     assert again.steps == 7
     again.run(1)

@@ -57,7 +57,7 @@ class PixelSea(gymnasium.Env):
 
 
 def test_an_image_environment_end_to_end():
-    model = quiet(ISL(PixelSea(), hidden=(8,), batch_size=8, learning_starts=16), 60)
+    model = quiet(DQN(PixelSea(), hidden=(8,), batch_size=8, learning_starts=16), 60)
     storage = model._loop.state()["device"]["storage"]
     assert storage.obs.dtype == storage.next_obs.dtype == np.uint8
     assert storage.obs.shape == (60, 5, 5, 1)
@@ -198,7 +198,7 @@ def forged(half, tmp_path, **changes):
         ({"hyper": {"gamma": 7}}, "bad hyper-parameter"),
         ({"hyper": {"no_such": 7}}, "bad hyper-parameter"),
         ({"observation_space": {"kind": "Discrete", "n": -1, "start": 0}}, "bad observation_space"),
-        ({"observation_space": {"kind": "Discrete", "n": 9, "start": 0}}, "tensor"),
+        ({"observation_space": {"kind": "Box", "shape": [9], "dtype": "float32"}}, "tensor"),
         ({"action_space": {"kind": "Nonsense"}}, "bad action_space"),
         ({"width": "two"}, "no valid 'width'"),
         ({"type": "snapshots"}, "not a model"),

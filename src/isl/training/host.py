@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isl.agent import Agent
+from isl.networks import dummy_observation
 from isl.training.checkpoint import AnyLength
 from isl.training.compiled import NEVER
 from isl.training.host_program import State, compile_host, streams
@@ -41,7 +42,10 @@ class HostLoop:
     def __init__(self, agent: Agent, envs: Envs, task: str, seed: int) -> None:
         self.agent = agent
         self._envs = envs
-        self._program = compile_host(agent, envs)
+        observation = jax.eval_shape(lambda: dummy_observation(envs.observations.seen))
+        self._program = compile_host(
+            agent, observation, envs.actions.number, envs.width, envs.skips
+        )
         self._task, self._seed = task, seed
         self.restart(None, "")
 

@@ -6,7 +6,7 @@ The state travels packed (isl.training.packing), so that a call hands over a few
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import jax
@@ -14,10 +14,8 @@ import jax.numpy as jnp
 
 from isl import replay, rng
 from isl.agent import Agent, Transition
-from isl.networks import dummy_observation
 from isl.training.compiled import NEVER
 from isl.training.packing import Packed, Packing
-from isl.training.python_envs import Envs
 
 STREAMS = ("init", "act", "episode", "store", "learn")
 
@@ -54,9 +52,15 @@ def streams(task: str, seed: int) -> dict[str, jax.Array]:
     return {name: jnp.asarray(rng.stream_key(task, seed, name)) for name in STREAMS}
 
 
-def compile_host(agent: Agent, envs: Envs) -> Program:
-    """The functions for an agent on these environments; only their shapes matter."""
-    schedule, width = agent.schedule, envs.width
+@lru_cache(maxsize=8)
+def compile_host(
+    agent: Agent, observation: jax.ShapeDtypeStruct, num_actions: int, width: int, skips: bool
+) -> Program:
+    """The functions for an agent on `width` environments; runs that follow in a process reuse them.
+
+    `skips`: some steps only reset an environment and must not be stored.
+    """
+    schedule = agent.schedule
     each = jnp.arange(width, dtype=jnp.int32)
     begin_all = jax.vmap(agent.begin_episode, in_axes=(None, 0))
     act_all = jax.vmap(agent.act, in_axes=(None, 0, 0, 0))
@@ -64,7 +68,7 @@ def compile_host(agent: Agent, envs: Envs) -> Program:
 
     def init(streams: dict[str, jax.Array]) -> State:
         learner = agent.init(rng.at(streams["init"], jnp.uint32(0)))
-        obs = dummy_observation(envs.observations.seen)
+        obs = jnp.zeros(observation.shape, observation.dtype)
         nothing = Transition(obs, jnp.int32(0), jnp.float32(0), jnp.float32(0), obs)
         _, item = agent.observe(learner, nothing, rng.at(streams["store"], jnp.uint32(0)))
         storage = replay.create(item, schedule.replay_capacity)
@@ -98,7 +102,7 @@ def compile_host(agent: Agent, envs: Envs) -> Program:
         action = act_all(state.learner, state.episode, obs, keys)
         if schedule.random_start:
             anyhow = jax.vmap(rng.uniform_indices, in_axes=(0, None, None))(
-                keys, jnp.uint32(envs.actions.number), ()
+                keys, jnp.uint32(num_actions), ()
             )
             action = jnp.where(state.steps < schedule.learning_starts, anyhow, action)
         return state._replace(obs=obs, action=action), action
@@ -120,7 +124,7 @@ def compile_host(agent: Agent, envs: Envs) -> Program:
     def store(state: State, next_obs: jax.Array, feedback: jax.Array) -> State:
         reward, discount, real = feedback
         batch = Transition(state.obs, state.action, reward, discount, next_obs)
-        real_first = jnp.argsort(real < 1, stable=True) if envs.skips else each
+        real_first = jnp.argsort(real < 1, stable=True) if skips else each
 
         def one(i: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
             learner, storage = carry
@@ -129,9 +133,9 @@ def compile_host(agent: Agent, envs: Envs) -> Program:
             learner, item = agent.observe(learner, transition, key)
             return learner, replay.add(storage, item, state.steps + i)
 
-        count = jnp.sum(real).astype(jnp.int32) if envs.skips else width
+        count = jnp.sum(real).astype(jnp.int32) if skips else width
         carry = (state.learner, state.storage)
-        alone = width == 1 and not envs.skips
+        alone = width == 1 and not skips
         learner, storage = one(0, carry) if alone else jax.lax.fori_loop(0, count, one, carry)
         return state._replace(
             learner=learner,
