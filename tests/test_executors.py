@@ -32,11 +32,11 @@ def test_killed_again_and_again_and_continued(whole, tmp_path):
     """SIGKILL to the command and its workers, at any moment, loses nothing that was finished."""
     rng = random.Random(0)
     for kills in range(5):
-        process = start(command(tmp_path, "--checkpoint-seconds", "0"))
+        process = start(command(tmp_path, "--checkpoint-seconds", "0", "--workers", "1"))
         wait_for(lambda process=process: len(tree(process)) > 1)  # the workers are there
         if kills:  # once while they start, else in the middle of a run
-            wait_for(lambda: at_work(tmp_path))
-        time.sleep(rng.uniform(0.0, 4.0))
+            wait_for(lambda process=process: at_work(tmp_path) or process.poll() is not None)
+        time.sleep(rng.uniform(0.0, 2.0))
         kill(process)
         for name, digest in hashes(tmp_path).items():
             assert whole[name] == digest
