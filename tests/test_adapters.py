@@ -96,7 +96,7 @@ class Line:
         return gymnasium.spaces.Discrete(2)
 
     def reset_env(self, key, params):
-        state = LineState(jnp.int32(0), jnp.int32(0))
+        state = LineState(jnp.int32(0), 0)  # a plain number, as gymnax's states have
         return state.place, state
 
     def step_env(self, key, state, action, params):

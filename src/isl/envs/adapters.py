@@ -125,14 +125,14 @@ class FunctionalAdapter:
 
     def reset(self, key: jax.Array) -> tuple[FunctionalState, jax.Array]:
         obs, state = self.env.reset_env(key, self._endless())
-        return FunctionalState(state, jnp.int32(0)), self._seen(obs)
+        return FunctionalState(_arrays(state), jnp.int32(0)), self._seen(obs)
 
     def step(self, state: FunctionalState, action: jax.Array, key: jax.Array) -> TimeStep:
         obs, inner, reward, done, _ = self.env.step_env(key, state.inner, action, self._endless())
         steps = state.steps + 1
         terminated = jnp.asarray(done, jnp.bool_)
         return TimeStep(
-            state=FunctionalState(inner, steps),
+            state=FunctionalState(_arrays(inner), steps),
             obs=self._seen(obs),
             reward=jnp.asarray(reward, jnp.float32),
             discount=1.0 - terminated.astype(jnp.float32),
@@ -147,6 +147,11 @@ class FunctionalAdapter:
         space = self.observation_space
         dtype = jnp.int32 if isinstance(space, spaces.Discrete) else space.dtype
         return jnp.asarray(obs, dtype)
+
+
+def _arrays(state: Any) -> Any:
+    """Plain numbers as arrays of a fixed type: a loop's state must not change its types."""
+    return jax.tree.map(lambda x: jnp.asarray(x, jnp.asarray(x).dtype), state)
 
 
 class TaskEnv(gymnasium.Env[Any, Any]):
