@@ -67,20 +67,18 @@ class HostLoop:
     @property
     def learner(self) -> Any:
         """What has been learned: a copy."""
-        return self._program.unpack(self._packed).learner
+        return self._program.learner(self._packed)
 
     @property
     def diverged_at(self) -> int | None:
         """The first update that gave a value that is not finite, if any."""
-        found = int(self._program.unpack(self._packed).diverged_at)
+        found = int(self._program.diverged_at(self._packed))
         return None if found == NEVER else found
 
     def read_metrics(self) -> dict[str, float]:
         """Sums of the agent's metrics over the updates since the last call."""
-        state = self._program.unpack(self._packed)
-        zeros = {name: jnp.zeros_like(x) for name, x in state.totals.items()}
-        self._packed = self._program.pack(state._replace(totals=zeros))
-        return {name: float(x) for name, x in jax.device_get(state.totals).items()}
+        self._packed, totals = self._program.take_totals(self._packed)
+        return {name: float(x) for name, x in jax.device_get(totals).items()}
 
     def run(self, steps: int) -> Steps:
         """At least `steps` more transitions, and the updates that they make due."""

@@ -45,6 +45,9 @@ class Program(NamedTuple):
     unpack: Callable[[Packed], State]
     begin: Callable[[Packed, Any, Any], tuple[Packed, jax.Array]]
     advance: Callable[..., tuple[Packed, jax.Array]]
+    learner: Callable[[Packed], Any]
+    diverged_at: Callable[[Packed], jax.Array]
+    take_totals: Callable[[Packed], tuple[Packed, dict[str, jax.Array]]]
 
 
 def streams(task: str, seed: int) -> dict[str, jax.Array]:
@@ -173,7 +176,22 @@ def compile_host(
         state, action = pick(state, next_obs)
         return packing.pack(state), action
 
+    def take_totals(packed: Packed) -> tuple[Packed, dict[str, jax.Array]]:
+        """The metrics summed so far, which then start from zero again."""
+        state: State = packing.unpack(packed)
+        zeros = jax.tree.map(jnp.zeros_like, state.totals)
+        return packing.pack(state._replace(totals=zeros)), state.totals
+
     packing = Packing(jax.eval_shape(init, streams("", 0)))
     # These run now and then, so XLA may compile them in a hurry.
     hurried = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-    return Program(hurried(init), hurried(packing.pack), hurried(packing.unpack), begin, advance)
+    return Program(
+        init=hurried(init),
+        pack=hurried(packing.pack),
+        unpack=hurried(packing.unpack),
+        begin=begin,
+        advance=advance,
+        learner=hurried(lambda packed: packing.unpack(packed).learner),
+        diverged_at=hurried(lambda packed: packing.unpack(packed).diverged_at),
+        take_totals=hurried(take_totals, donate_argnums=0),
+    )
