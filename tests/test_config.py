@@ -92,6 +92,12 @@ def test_the_control_anneals_over_a_tenth_of_its_budget():
         ({"task": "cartpole_swingup/3", "mapping_seed": 1}, "--mapping-seed"),
         ({"task": "deep_sea/5", "episodes": 0}, "--episodes must be at least 1, got 0"),
         ({"task": "deep_sea/5", "cohort_width": 0}, "--cohort-width must be at least 1, got 0"),
+        ({"task": "deep_sea/5", "timesteps": 9}, "--timesteps is for Gymnasium environments"),
+        ({"task": "FrozenLake-v1", "episodes": 9}, "--episodes is for compiled tasks"),
+        ({"task": "FrozenLake-v1", "timesteps": 0}, "--timesteps must be at least 1, got 0"),
+        ({"task": "FrozenLake-v1", "cohort_width": 2}, "--cohort-width is for compiled tasks"),
+        ({"task": "FrozenLak-v1"}, "did you mean FrozenLake-v1?"),
+        ({"task": "deep_see/5"}, "did you mean 'deep_sea/5'?"),
     ],
 )
 def test_options_that_do_not_fit_the_task(arguments, words):

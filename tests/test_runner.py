@@ -134,3 +134,26 @@ def test_snapshots_cover_training(tmp_path):
     assert maps["visits"][-1].sum() >= 600 * 4
     assert maps["visits"][-1].reshape(4, 4)[0, 1:].sum() == 0  # cells that cannot be reached
     assert (maps["policy"].sum(-1) - 1 < 1e-5).all()
+
+
+@pytest.fixture(scope="module")
+def host_spec() -> RunSpec:
+    hyper = {**SMALL, "steps": 2}
+    return resolve("FrozenLake-v1", "dqn", {**hyper, "epsilon_steps": 500}, timesteps=2_500)
+
+
+def test_a_gymnasium_environment_continues_with_the_same_bits(host_spec, tmp_path):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert run_cohort(host_spec, [3], whole) == {3: Status.DONE}
+    calls = []
+
+    def stop():
+        calls.append(1)
+        return len(calls) > 1
+
+    assert run_cohort(host_spec, [3], parts, should_stop=stop) == {3: Status.INTERRUPTED}
+    assert run_cohort(host_spec, [3], parts) == {3: Status.DONE}
+    assert digests(parts, host_spec, 3) == digests(whole, host_spec, 3)
+    summary = store.read_run(run_folder.run_path(whole, host_spec.to_dict(), 3)).summary
+    assert summary["episodes"] > 10
+    assert summary["goal_visits"] is None

@@ -78,6 +78,12 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--episodes", type=whole_number, metavar="E", help="episodes per run; default: the task's"
     )
     parser.add_argument(
+        "--timesteps",
+        type=whole_number,
+        metavar="T",
+        help="environment steps per run of a Gymnasium environment; default: 100,000",
+    )
+    parser.add_argument(
         "--until-solved", action="store_true", help="end a run at its tenth visit to the goal"
     )
     parser.add_argument(

@@ -92,6 +92,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         until_solved=options.until_solved,
         mapping_seed=options.mapping_seed,
         cohort_width=options.cohort_width,
+        timesteps=options.timesteps,
     )
     settings: dict[str, Any] = {
         "workers": options.workers,

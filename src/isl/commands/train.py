@@ -14,7 +14,7 @@ from isl.status import ExitCode
 
 def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     agent = shared.chosen_agent(argv)
-    parser.add_argument("task", help="deep_sea/20, deep_sea_stochastic/20, cartpole_swingup/10 …")
+    parser.add_argument("task", help="deep_sea/20, cartpole_swingup/10 … or a Gymnasium id")
     parser.add_argument("--agent", default="isl", help="a name from `isl list`, or a dotted path")
     shared.add_run_options(parser)
     shared.add_hyper_parameters(parser, agents.load(agent).Config, agent)
@@ -29,6 +29,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         until_solved=options.until_solved,
         mapping_seed=options.mapping_seed,
         cohort_width=options.cohort_width,
+        timesteps=options.timesteps,
     )
     seeds = shared.seeds(options)
     width = spec.cohort_width

@@ -107,11 +107,12 @@ class Display:
 
     def progress(self, job: int, event: dict[str, Any]) -> None:
         row = self._rows[job, event["seed"]]
-        if row.episodes == 0:
-            row.began, row.began_episodes = time.monotonic(), event["episodes"]
+        first = row.position == 0
         row.status = Status(event["status"])
         for name in _MEASURED:
             setattr(row, name, event[name])
+        if first:
+            row.began, row.began_at = time.monotonic(), row.position
         few = len(self._rows) <= MOST_ROWS
         if row.status.is_final:
             row.seconds = time.monotonic() - row.began

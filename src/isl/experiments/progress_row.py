@@ -29,7 +29,7 @@ class Row:
     message: str = ""
     said: float = 0.0  # when a line about it was last printed
     began: float = 0.0
-    began_episodes: int = 0
+    began_at: int = 0  # how far it was then
 
     @property
     def name(self) -> str:
@@ -42,11 +42,17 @@ class Row:
     @property
     def seconds_left(self) -> float | None:
         """At the present pace; a run that ends when solved may be much sooner."""
-        done = self.episodes - self.began_episodes
+        done = self.position - self.began_at
         if self.status is not Status.RUNNING or done <= 0:
             return None
         pace = (time.monotonic() - self.began) / done
-        return max(0.0, pace * (self.spec.episodes - self.episodes))
+        whole = self.spec.timesteps or self.spec.episodes or 0
+        return max(0.0, pace * (whole - self.position))
+
+    @property
+    def position(self) -> int:
+        """How far it is, in the unit of its budget."""
+        return self.steps if self.spec.timesteps is not None else self.episodes
 
     @property
     def eta(self) -> str:

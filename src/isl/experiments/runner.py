@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -24,7 +24,9 @@ from isl.agent import Agent
 from isl.envs.base import Environment
 from isl.errors import Locked
 from isl.experiments import run_folder, store
-from isl.experiments.records import EpisodeRecorder, counted_facts, measures
+from isl.experiments.host_runner import run_on_host
+from isl.experiments.records import EpisodeRecorder, counted_facts
+from isl.experiments.seed_run import Listener, SeedRun, finish, progress, records_template
 from isl.experiments.snapshots import Snapshots
 from isl.experiments.spec import RunSpec
 from isl.status import Status
@@ -34,43 +36,11 @@ from isl.training.compiled import NEVER, Program, SeedState, TrainState, compile
 CHECKPOINT_SECONDS = 30.0
 
 
-class Progress(NamedTuple):
-    """Sent after every chunk, for each seed at work."""
-
-    seed: int
-    status: str
-    episodes: int
-    steps: int
-    best_return: float | None
-    goal_visits: int
-    solved_episode: int | None
-    steps_per_second: float
-    updates_per_second: float
-    message: str = ""
-
-
-Listener = Callable[[Progress], None]
-
-
-@dataclass
-class _SeedRun:
-    """One seed on its way."""
-
-    seed: int
-    path: Path
-    recorder: EpisodeRecorder
-    seconds: float = 0.0  # of computing, without compilation
-    snapshots: Snapshots | None = None
-    status: Status = Status.RUNNING
-    message: str = ""
-    measured: dict[str, Any] = field(default_factory=dict)  # once it has ended
-
-
 @dataclass
 class _Cohort:
     """Seeds at the same step, advancing together in one program of fixed width."""
 
-    runs: list[_SeedRun]
+    runs: list[SeedRun]
     state: TrainState
     since_checkpoint: float = field(default_factory=time.monotonic)
 
@@ -112,7 +82,7 @@ def run_cohort(
     config = spec.to_dict()
     outcome: dict[int, Status] = {}
     with contextlib.ExitStack() as locks:
-        todo: list[_SeedRun] = []
+        todo: list[SeedRun] = []
         for seed in seeds:
             path = run_folder.run_path(root, config, seed)
             try:
@@ -124,8 +94,12 @@ def run_cohort(
                 outcome[seed] = store.read_run(path).status
                 continue
             run_folder.start(path, config)
-            todo.append(_SeedRun(seed, path, EpisodeRecorder(counted_facts(spec.task))))
+            todo.append(SeedRun(seed, path, EpisodeRecorder(counted_facts(spec.task))))
         if todo:
+            if spec.timesteps is not None:
+                for run in todo:
+                    run_on_host(spec, run, listener, should_stop, checkpoint_seconds)
+                return outcome | {run.seed: run.status for run in todo}
             prepared = _prepared(files.canonical_json(config))
             for cohort in _cohorts(prepared, spec, todo, snapshots):
                 _advance(prepared, spec, cohort, listener, should_stop, checkpoint_seconds)
@@ -140,10 +114,10 @@ def _prepared(config: bytes) -> _Prepared:
 
 
 def _cohorts(
-    prepared: _Prepared, spec: RunSpec, runs: list[_SeedRun], snapshots: bool
+    prepared: _Prepared, spec: RunSpec, runs: list[SeedRun], snapshots: bool
 ) -> list[_Cohort]:
     """Fresh or resumed states, grouped by how far they are (a crash may have parted a cohort)."""
-    groups: dict[int, list[tuple[_SeedRun, TrainState]]] = {}
+    groups: dict[int, list[tuple[SeedRun, TrainState]]] = {}
     for run in runs:
         if snapshots and isinstance(prepared.env.observation_space, Discrete):
             run.snapshots = Snapshots(prepared.env, prepared.agent)
@@ -209,13 +183,16 @@ def _advance(
             if diverged[position] != NEVER:
                 run.status = Status.DIVERGED
                 run.message = f"update {diverged[position]} gave a value that is not finite"
-            elif run.recorder.episodes >= spec.episodes or (
+            elif run.recorder.episodes >= _budget(spec) or (
                 spec.until_solved and run.recorder.solved_episode is not None
             ):
                 run.status = Status.DONE
             if run.status is not Status.RUNNING:
-                _finish(cohort, spec, run, position)
-            listener(_progress(run, len(steps.reward[position]) / elapsed, updates / elapsed))
+                learner = jax.tree.map(
+                    lambda x, i=position: np.asarray(x[i]), cohort.state.seeds.learner
+                )
+                finish(run, spec, learner, *(int(x) for x in cohort.state.counters))
+            listener(progress(run, len(steps.reward[position]) / elapsed, updates / elapsed))
         if time.monotonic() - cohort.since_checkpoint > checkpoint_seconds:
             for run in cohort.runs:
                 if run.status is Status.RUNNING:
@@ -223,7 +200,12 @@ def _advance(
             cohort.since_checkpoint = time.monotonic()
 
 
-def _save(cohort: _Cohort, run: _SeedRun) -> None:
+def _budget(spec: RunSpec) -> int:
+    assert spec.episodes is not None  # compiled tasks have a budget of episodes
+    return spec.episodes
+
+
+def _save(cohort: _Cohort, run: SeedRun) -> None:
     position = cohort.runs.index(run)
     seed_state: SeedState = jax.tree.map(lambda x: np.asarray(x[position]), cohort.state.seeds)
     snaps = run.snapshots.state() if run.snapshots is not None else {}
@@ -236,16 +218,10 @@ def _save(cohort: _Cohort, run: _SeedRun) -> None:
     )
 
 
-def _checkpoint_template(prepared: _Prepared, run: _SeedRun) -> Any:
+def _checkpoint_template(prepared: _Prepared, run: SeedRun) -> Any:
     seed_state, counters = _one_seed(prepared.program)
-    records = {
-        name: checkpoint.AnyLength(np.float64 if name == "return" else np.int64)
-        for name in run.recorder.names
-    }
-    open_counts = run.recorder.state()["open_counts"]
-    records |= {"open": np.zeros(1), "open_counts": open_counts}  # type: ignore[dict-item]
     snaps = run.snapshots.template() if run.snapshots is not None else {}
-    return seed_state, counters, records, snaps
+    return seed_state, counters, records_template(run.recorder), snaps
 
 
 def _one_seed(program: Program) -> TrainState:
@@ -253,55 +229,6 @@ def _one_seed(program: Program) -> TrainState:
     seeds, counters = program.shapes(1)
     drop = lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype)  # noqa: E731
     return TrainState(jax.tree.map(drop, seeds), counters)
-
-
-def _finish(cohort: _Cohort, spec: RunSpec, run: _SeedRun, position: int) -> None:
-    """Results first, the final parameters, then the manifest that makes the run count."""
-    episodes = min(run.recorder.episodes, spec.episodes)
-    if spec.until_solved and run.recorder.solved_episode is not None:
-        episodes = min(episodes, run.recorder.solved_episode)
-    frame = run.recorder.frame(episodes)
-    run.measured = measures(frame)
-    run_folder.write_episodes(run.path, frame)
-    learner = jax.tree.map(lambda x: np.asarray(x[position]), cohort.state.seeds.learner)
-    steps, updates = (int(x) for x in cohort.state.counters)
-    checkpoint.save_final(run.path, learner, {"kind": "final"})
-    if run.snapshots is not None:
-        run.snapshots.write(run.path)
-    seconds = max(run.seconds, 1e-9)
-    run_folder.finish(
-        run.path,
-        {
-            "task": spec.task,
-            "agent": spec.agent,
-            "seed": run.seed,
-            "status": run.status.value,
-            "message": run.message,
-            **run.measured,
-            "wall_seconds": run.seconds,
-            "env_steps_per_second": steps / seconds,
-            "updates_per_second": updates / seconds,
-        },
-    )
-
-
-def _progress(run: _SeedRun, steps_per_second: float, updates_per_second: float) -> Progress:
-    recorder = run.recorder
-    now = run.measured or {
-        "episodes": recorder.episodes,
-        "steps": recorder.steps,
-        "best_return": float(recorder.best_return) if recorder.episodes else None,
-        "goal_visits": recorder.goal_visits,
-        "solved_episode": recorder.solved_episode,
-    }
-    return Progress(
-        seed=run.seed,
-        status=run.status.value,
-        **now,
-        steps_per_second=steps_per_second,
-        updates_per_second=updates_per_second,
-        message=run.message,
-    )
 
 
 def final_learner(path: Path) -> tuple[_Prepared, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import difflib
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,8 @@ from isl import agents, config, envs
 from isl.envs.base import Environment
 from isl.errors import UsageError
 from isl.experiments import presets
+
+DEFAULT_TIMESTEPS = 100_000  # of a Gymnasium environment
 
 
 @dataclass(frozen=True)
@@ -19,14 +22,18 @@ class RunSpec:
     task: str
     agent: str
     hyper: dict[str, Any]  # resolved hyper-parameters, plain JSON values
-    episodes: int
+    episodes: int | None  # the budget of a compiled task
     until_solved: bool = False
     mapping_seed: int | None = None  # Deep Sea tasks only
     cohort_width: int = 1
+    timesteps: int | None = None  # the budget of a Gymnasium environment
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON: what is hashed, what `config.json` holds, what is sent to a worker."""
-        return dataclasses.asdict(self)
+        values = dataclasses.asdict(self)
+        if self.timesteps is None:  # so that the hashes of compiled tasks stay what they were
+            del values["timesteps"]
+        return values
 
     def environment(self) -> Environment:
         """The compiled task."""
@@ -49,6 +56,7 @@ def resolve(
     until_solved: bool = False,
     mapping_seed: int | None = None,
     cohort_width: int = 1,
+    timesteps: int | None = None,
 ) -> RunSpec:
     """Preset, then overrides, then the rest of the defaults; every name and bound is checked."""
     family = task.partition("/")[0]
@@ -57,6 +65,10 @@ def resolve(
         raise UsageError(f"--mapping-seed is for Deep Sea tasks, not for {task}")
     if until_solved and not has_goal:
         raise UsageError(f"--until-solved is for Deep Sea tasks: {task} has no goal to visit")
+    if not envs.is_compiled_task(task):
+        return _resolve_gymnasium(task, agent, overrides, timesteps, episodes, cohort_width)
+    if timesteps is not None:
+        raise UsageError(f"--timesteps is for Gymnasium environments; {task} takes --episodes")
     if has_goal and mapping_seed is None:
         mapping_seed = 42  # bsuite's
     spec = RunSpec(task, agent, {}, 1, until_solved, mapping_seed, cohort_width)
@@ -75,3 +87,40 @@ def resolve(
         made = made.replace(presets.load(family).get(agent, {}))
     made = made.replace(overrides)
     return dataclasses.replace(spec, hyper=made.to_dict(), episodes=episodes)
+
+
+def _resolve_gymnasium(
+    task: str,
+    agent: str,
+    overrides: dict[str, Any],
+    timesteps: int | None,
+    episodes: int | None,
+    cohort_width: int,
+) -> RunSpec:
+    _check_gymnasium_id(task)
+    if episodes is not None:
+        raise UsageError(f"--episodes is for compiled tasks; {task} takes --timesteps")
+    if cohort_width != 1:
+        raise UsageError(f"--cohort-width is for compiled tasks; {task} runs one seed at a time")
+    timesteps = DEFAULT_TIMESTEPS if timesteps is None else timesteps
+    if timesteps < 1:
+        raise UsageError(f"--timesteps must be at least 1, got {timesteps}")
+    made = agents.load(agent).Config()
+    if "epsilon_steps" in {option.name for option in dataclasses.fields(made)}:
+        made = made.replace({"epsilon_steps": max(1, timesteps // 10)})
+    hyper = made.replace(overrides).to_dict()
+    return RunSpec(task, agent, hyper, None, timesteps=timesteps)
+
+
+def _check_gymnasium_id(task: str) -> None:
+    import gymnasium
+
+    try:
+        gymnasium.spec(task)
+    except gymnasium.error.Error:
+        family = task.partition("/")[0]
+        close = difflib.get_close_matches(task, gymnasium.registry, n=1, cutoff=0.75)
+        if close and not difflib.get_close_matches(family, envs.TASKS, n=1):
+            raise UsageError(f"unknown task {task!r}; did you mean {close[0]}?") from None
+        envs.make(task)  # raises, and says which tasks there are
+        raise

@@ -25,6 +25,7 @@ _FILE_KEYS: dict[str, type] = {
     "seeds": int,
     "first_seed": int,
     "episodes": int,
+    "timesteps": int,
     "until_solved": bool,
     "mapping_seed": int,
     "cohort_width": int,

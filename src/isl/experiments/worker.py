@@ -79,7 +79,8 @@ def perform(
 ) -> Message:
     """Run a job, sending its progress; the message that ends it. Nothing of a run's raises."""
     from isl.experiments import run_folder
-    from isl.experiments.runner import CHECKPOINT_SECONDS, Progress, run_cohort
+    from isl.experiments.runner import CHECKPOINT_SECONDS, run_cohort
+    from isl.experiments.seed_run import Progress
     from isl.experiments.spec import RunSpec
 
     def listener(progress: Progress) -> None:

@@ -1,0 +1,84 @@
+"""Runs one seed of a Gymnasium environment in the host loop, with the same folders and resume."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from isl import agents
+from isl.experiments.records import EpisodeRecorder
+from isl.experiments.seed_run import Listener, SeedRun, finish, progress, records_template
+from isl.experiments.spec import RunSpec
+from isl.status import Status
+from isl.training import checkpoint
+from isl.training.host import HostLoop
+from isl.training.python_envs import PythonEnvs
+
+CHUNK_STEPS = 1_000
+
+
+def run_on_host(
+    spec: RunSpec,
+    run: SeedRun,
+    listener: Listener,
+    should_stop: Callable[[], bool],
+    checkpoint_seconds: float,
+) -> None:
+    """Bring the seed to its number of steps, or to a checkpoint if asked to stop."""
+    import gymnasium
+
+    assert spec.timesteps is not None
+    envs = PythonEnvs([gymnasium.make(spec.task)], spec.task, run.seed)
+    make = agents.load(spec.agent).make
+    agent = make(spec.config(), envs.observations.seen, envs.actions.number)
+    loop = HostLoop(agent, envs, spec.task, run.seed)
+    _resume(loop, run)
+    saved = time.monotonic()
+    while loop.steps < spec.timesteps:
+        if should_stop():
+            _save(loop, run)
+            run.status = Status.INTERRUPTED
+            return
+        updates, started = loop.updates, time.perf_counter()
+        steps = loop.run(min(CHUNK_STEPS, spec.timesteps - loop.steps))
+        elapsed = time.perf_counter() - started
+        run.seconds += elapsed
+        run.recorder.add(steps.reward, steps.last, {})
+        diverged = loop.diverged_at
+        if diverged is not None:
+            run.status = Status.DIVERGED
+            run.message = f"update {diverged} gave a value that is not finite"
+            break
+        if loop.steps < spec.timesteps:
+            listener(progress(run, len(steps.reward) / elapsed, (loop.updates - updates) / elapsed))
+        if time.monotonic() - saved > checkpoint_seconds:
+            _save(loop, run)
+            saved = time.monotonic()
+    if run.status is Status.RUNNING:
+        run.status = Status.DONE
+    finish(run, spec, jax.device_get(loop.learner), loop.steps, loop.updates)
+    seconds = max(run.seconds, 1e-9)
+    listener(progress(run, loop.steps / seconds, loop.updates / seconds))
+
+
+def _resume(loop: HostLoop, run: SeedRun) -> None:
+    template = (_shapes(loop.learner), loop.template(), records_template(run.recorder))
+    found = checkpoint.latest(run.path, template)
+    if found is not None:
+        (learner, state, records), meta = found
+        loop.restore(jax.tree.map(jnp.asarray, learner), state)
+        run.recorder = EpisodeRecorder.restored((), records)
+        run.seconds = meta["seconds"]
+
+
+def _save(loop: HostLoop, run: SeedRun) -> None:
+    state = (jax.device_get(loop.learner), loop.state(), run.recorder.state())
+    checkpoint.save(run.path, loop.steps, state, {"kind": "running", "seconds": run.seconds})
+
+
+def _shapes(tree: Any) -> Any:
+    return jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), tree)
