@@ -35,17 +35,12 @@ def main() -> int:
         before = maps["visits"][times[column - 1]] if column else 0
         recent = maps["visits"][time] - before
         panels = (
-            (f"visits up to episode {episodes[time]}", np.log10(1 + recent), "magma", None),
-            (
-                f"largest ℓ at episode {episodes[time]}",
-                maps["ell"][time].max(-1),
-                "viridis",
-                highest,
-            ),
+            (f"visits up to episode {episodes[time]}", np.log10(1 + recent), "magma", 0, None),
+            (f"log₁₀ ℓ at episode {episodes[time]}", ell[time], "viridis", ell.min(), ell.max()),
         )
-        for row, (title, values, colours, top) in enumerate(panels):
+        for row, (title, values, colours, low, high) in enumerate(panels):
             grid = np.ma.masked_array(values.reshape(size, size), unreachable)
-            picture = axes[row, column].imshow(grid, cmap=colours, vmin=0, vmax=top)
+            picture = axes[row, column].imshow(grid, cmap=colours, vmin=low, vmax=high)
             axes[row, column].set(title=title, xticks=[], yticks=[])
             figure.colorbar(picture, ax=axes[row, column], fraction=0.046)
     figure.suptitle("top: log₁₀(1 + visits since the panel before); bottom: what is left to learn")
