@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-slow lint format docs bench clean
+.PHONY: help demo test lint format figures docs bench clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -23,9 +23,6 @@ demo: $(STAMP)  ## solve Deep Sea 20 with four seeds and draw what happened
 test: lint  ## lint, then the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-test-slow: $(STAMP)  ## the tests that take minutes each
-	$(BIN)/python -m pytest -m slow
-
 lint: $(STAMP)  ## ruff and mypy (strict on src/)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -35,12 +32,16 @@ format: $(STAMP)  ## rewrite the code the way lint wants it
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
+figures: $(STAMP)  ## draw the figures of docs/theory.md again
+	$(BIN)/python scripts/draw_theory.py
+
 docs: $(STAMP)  ## the documentation site, in site/
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/mkdocs build --strict
 
 bench: $(STAMP)  ## speed beside softmax, peers and the machine's limit
 	$(BIN)/python -m benchmarks.exploration
+	$(BIN)/isl bench --out bench
 
 clean:  ## remove what was built, keep runs/
 	rm -rf $(VENV) build dist site .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -71,6 +71,6 @@ def _filmed(env: gymnasium.Env[Any, Any], folder: Path) -> gymnasium.Env[Any, An
             env, str(folder), episode_trigger=lambda _: True, disable_logger=True
         )
     except gymnasium.error.DependencyNotInstalled:
-        raise UsageError("--video needs moviepy: pip install moviepy") from None
+        raise UsageError("--video needs moviepy: pip install 'isl[video]'") from None
     except (ValueError, gymnasium.error.Error) as error:
         raise UsageError(f"--video: {' '.join(str(error).split())}") from None
