@@ -71,7 +71,7 @@ def test_a_file_says_the_same_as_options(tmp_path, monkeypatch):
         asked.append(specs(jobs))
         return 0
 
-    monkeypatch.setattr("isl.commands.sweep.run_locally", record)
+    monkeypatch.setattr("isl.experiments.executors.run_locally", record)
     path = tmp_path / "sweep.toml"
     path.write_text(FILE)
     assert main(["sweep", str(path)]) == 0

@@ -17,6 +17,7 @@ COMMANDS = {
     "train": "train an agent on a task, one run per seed",
     "eval": "play a saved model: mean return on fixed seeds, and videos",
     "sweep": "agents × tasks × sizes × hyper-parameters × seeds",
+    "reproduce": "the paper's experiments, at its scale or small",
     "list": "agents, tasks, presets and their hyper-parameters",
     "bench": "speed beside peers and beside the machine's limit",
     "status": "what is done, running, diverged or left in a folder of runs",

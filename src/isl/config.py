@@ -44,8 +44,9 @@ class Config:
     target_period: int = hyper(4, "updates between two copies to the targets", at_least=1)
 
     def __post_init__(self) -> None:
+        types = types_of(type(self))
         for option in dataclasses.fields(self):
-            checked = _checked(option, getattr(self, option.name), types_of(type(self)))
+            checked = _checked(option, getattr(self, option.name), types)
             object.__setattr__(self, option.name, checked)
 
     def replace(self, overrides: dict[str, Any]) -> Self:

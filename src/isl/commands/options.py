@@ -10,6 +10,10 @@ from typing import Any
 
 from isl.config import Config, types_of
 from isl.errors import UsageError
+from isl.experiments.plan import Job
+from isl.status import ExitCode
+
+EXECUTORS = ("local", "ray")
 
 
 def chosen_agent(argv: Sequence[str], default: str = "isl") -> str:
@@ -111,3 +115,34 @@ def seeds(options: argparse.Namespace) -> list[int]:
     if options.first_seed < 0:
         raise UsageError(f"--first-seed must be at least 0, got {options.first_seed}")
     return list(range(options.first_seed, options.first_seed + options.seeds))
+
+
+def add_executor_options(parser: argparse.ArgumentParser) -> None:
+    """Who computes."""
+    parser.add_argument("--executor", choices=EXECUTORS, default="local", help="who computes")
+    parser.add_argument(
+        "--ray-address", metavar="HOST:PORT", help="a Ray cluster to join; default: start one here"
+    )
+    parser.add_argument(
+        "--ray-no-authentication",
+        action="store_true",
+        help="do without Ray's token: only on a machine or network that nobody else can reach",
+    )
+
+
+def execute(jobs: list[Job], options: argparse.Namespace) -> ExitCode:
+    """Run the jobs with the executor that was asked for."""
+    if options.executor != "ray" and (options.ray_address or options.ray_no_authentication):
+        raise UsageError("--ray-address and --ray-no-authentication need --executor ray")
+    names = ("workers", "snapshots", "checkpoint_seconds")
+    settings = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    if options.executor == "local":
+        from isl.experiments.executors import run_locally
+
+        return run_locally(jobs, options.out, **settings)
+    from isl.experiments.ray_executor import run_on_ray
+
+    authenticate = not options.ray_no_authentication
+    return run_on_ray(
+        jobs, options.out, address=options.ray_address, authenticate=authenticate, **settings
+    )

@@ -11,10 +11,7 @@ from isl import agents
 from isl.commands import options as shared
 from isl.errors import UsageError
 from isl.experiments import sweep
-from isl.experiments.executors import run_locally
 from isl.status import ExitCode
-
-EXECUTORS = ("local", "ray")
 
 
 def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
@@ -38,15 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
         metavar="S",
         help="time between the checkpoints of a run; default: 30",
     )
-    parser.add_argument("--executor", choices=EXECUTORS, default="local", help="who computes")
-    parser.add_argument(
-        "--ray-address", metavar="HOST:PORT", help="a Ray cluster to join; default: start one here"
-    )
-    parser.add_argument(
-        "--ray-no-authentication",
-        action="store_true",
-        help="do without Ray's token: only on a machine or network that nobody else can reach",
-    )
+    shared.add_executor_options(parser)
     parser.set_defaults(file_grid={})
     file = _file(argv)
     if file is not None:
@@ -76,8 +65,6 @@ def run(options: argparse.Namespace) -> ExitCode:
     seconds = options.checkpoint_seconds
     if seconds is not None and not seconds >= 0:
         raise UsageError(f"--checkpoint-seconds must be at least 0, got {seconds}")
-    if options.executor != "ray" and (options.ray_address or options.ray_no_authentication):
-        raise UsageError("--ray-address and --ray-no-authentication need --executor ray")
     tasks = options.tasks
     if any(task.endswith(".toml") for task in tasks):
         if len(tasks) > 1:
@@ -94,19 +81,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         cohort_width=options.cohort_width,
         timesteps=options.timesteps,
     )
-    settings: dict[str, Any] = {
-        "workers": options.workers,
-        "snapshots": options.snapshots,
-        "checkpoint_seconds": seconds,
-    }
-    if options.executor == "local":
-        return run_locally(jobs, options.out, **settings)
-    from isl.experiments.ray_executor import run_on_ray
-
-    authenticate = not options.ray_no_authentication
-    return run_on_ray(
-        jobs, options.out, address=options.ray_address, authenticate=authenticate, **settings
-    )
+    return shared.execute(jobs, options)
 
 
 def _grid(options: argparse.Namespace) -> dict[str, list[Any]]:
