@@ -73,7 +73,7 @@ def test_videos(saved, tmp_path, capsys):
         import moviepy  # noqa: F401
     except ModuleNotFoundError:
         assert main(arguments) == 2
-        assert "pip install moviepy" in capsys.readouterr().err
+        assert "pip install 'isl[video]'" in capsys.readouterr().err
         return
     assert main(arguments) == 0
     assert list((tmp_path / "v").glob("*.mp4"))
