@@ -10,7 +10,7 @@ from typing import Any
 
 from isl.config import Config, types_of
 from isl.errors import UsageError
-from isl.experiments.plan import Job
+from isl.experiments.plan import Job, Supervision
 from isl.status import ExitCode
 
 EXECUTORS = ("local", "ray")
@@ -130,12 +130,15 @@ def add_executor_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def execute(jobs: list[Job], options: argparse.Namespace) -> ExitCode:
+def execute(
+    jobs: list[Job], options: argparse.Namespace, supervision: Supervision | None = None
+) -> ExitCode:
     """Run the jobs with the executor that was asked for."""
     if options.executor != "ray" and (options.ray_address or options.ray_no_authentication):
         raise UsageError("--ray-address and --ray-no-authentication need --executor ray")
     names = ("workers", "snapshots", "checkpoint_seconds")
     settings = {name: getattr(options, name) for name in names if hasattr(options, name)}
+    settings["supervision"] = supervision
     if options.executor == "local":
         from isl.experiments.executors import run_locally
 

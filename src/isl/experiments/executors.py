@@ -20,7 +20,14 @@ from typing import Any
 
 from isl import files
 from isl.errors import UsageError
-from isl.experiments.plan import Job, Plan, Settings, StopRequests, stop_requests
+from isl.experiments.plan import (
+    Job,
+    Plan,
+    Settings,
+    StopRequests,
+    Supervision,
+    stop_requests,
+)
 from isl.status import ExitCode, Status
 
 GRACE_SECONDS = 7.0  # for a worker to finish its chunk and write its checkpoint
@@ -67,12 +74,13 @@ def run_locally(
     workers: int | None = None,
     snapshots: bool = False,
     checkpoint_seconds: float | None = None,
+    supervision: Supervision | None = None,
 ) -> ExitCode:
     """Run all jobs, show how they go, and return the exit code of the command that wanted them."""
     cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]
     if workers is not None and workers < 1:
         raise UsageError(f"--workers must be at least 1, got {workers}")
-    plan = Plan(jobs, root)
+    plan = Plan(jobs, root, supervision)
     pool = _Pool(plan, Settings(snapshots, checkpoint_seconds))
     most = workers or len(cores)
     with plan.display, stop_requests() as stop:

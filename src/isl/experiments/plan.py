@@ -6,12 +6,13 @@ lock; everybody else waits for it, and takes over if its process dies.
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import threading
 import time
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -38,6 +39,15 @@ class Settings(NamedTuple):
 
 
 @dataclass(frozen=True)
+class Supervision:
+    """What a command wants of its plan besides the jobs done; nothing that changes a result."""
+
+    on_finished: Callable[[store.Run], None] = lambda run: None  # once per run, found or made
+    core_seconds: float = math.inf  # no job is started once jobs have taken so much
+    in_order: bool = False  # first things first, even if workers then compile more often
+
+
+@dataclass(frozen=True)
 class Job:
     """A cohort of seeds of one configuration."""
 
@@ -60,14 +70,18 @@ class Job:
 class Plan:
     """The jobs of a command and how they stand. Executors take jobs and report their ends."""
 
-    def __init__(self, jobs: list[Job], root: Path) -> None:
+    def __init__(self, jobs: list[Job], root: Path, supervision: Supervision | None = None) -> None:
         _check_writable(root)
         self.jobs = jobs
         self.root = root
+        self._wish = supervision or Supervision()
         self.display = Display(root)
         self._waiting: list[int] = []
         self._held: set[int] = set()  # by other processes
         self._deaths: Counter[int] = Counter()
+        self._told: set[Path] = set()  # finished runs that the command has heard of
+        self._began: dict[int, float] = {}  # jobs that were taken and have not ended
+        self._spent = 0.0  # core-seconds on jobs that have ended
         self._looked = self._saved = time.monotonic()
         for number, job in enumerate(jobs):
             self.display.plan(number, job.spec, job.seeds)
@@ -89,15 +103,21 @@ class Plan:
 
     def take(self, compiled: str = "", busy: Collection[str] = ()) -> int | None:
         """The next job: of the program that is `compiled`, or of one that nobody is busy with."""
+        if self._core_seconds() >= self._wish.core_seconds:
+            self._waiting.clear()
+            self._held.clear()
         while self._waiting:
-            programs = {n: self.jobs[n].program for n in self._waiting}
-            number = min(programs, key=lambda n: (programs[n] != compiled, programs[n] in busy))
+            number = self._waiting[0]
+            if not self._wish.in_order:
+                programs = {n: self.jobs[n].program for n in self._waiting}
+                number = min(programs, key=lambda n: (programs[n] != compiled, programs[n] in busy))
             self._waiting.remove(number)
             left = self._left(number)  # another process may have finished it meanwhile
             if any(files.is_locked(path / run_folder.LOCK) for path in left):
                 self._hold(number)
             elif left:
                 self.display.started(number)
+                self._began[number] = time.monotonic()
                 return number
         return None
 
@@ -125,15 +145,22 @@ class Plan:
 
     def ended(self, number: int, outcome: dict[int, Status]) -> None:
         """The job is over for the one who took it."""
+        self._stop_clock(number)
         self.display.ended(number, outcome)
+        paths = self.jobs[number].paths(self.root)
+        for seed, status in outcome.items():
+            if status.is_final:
+                self._tell(store.read_run(paths[seed]))
         if Status.RUNNING in outcome.values():  # another process was quicker
             self._hold(number)
 
     def failed(self, number: int, message: str) -> None:
+        self._stop_clock(number)
         self.display.failed(number, message)
 
     def died(self, number: int, how: str) -> None:
         """Whoever computed the job died (out of memory, say); it goes on elsewhere, some times."""
+        self._stop_clock(number)
         self._deaths[number] += 1
         if self._deaths[number] < TRIES:
             self._waiting.insert(0, number)
@@ -153,6 +180,20 @@ class Plan:
         self.display.results()
         return exit_code(self.display.statuses())
 
+    def _tell(self, run: store.Run) -> None:
+        if run.path not in self._told and run.status.is_final:
+            self._told.add(run.path)
+            self._wish.on_finished(run)
+
+    def _stop_clock(self, number: int) -> None:
+        now = time.monotonic()
+        self._spent += now - self._began.pop(number, now)
+
+    def _core_seconds(self) -> float:
+        """What jobs have taken so far, compilation included: a job keeps one core busy."""
+        now = time.monotonic()
+        return self._spent + sum(now - began for began in self._began.values())
+
     def _hold(self, number: int) -> None:
         self._held.add(number)
         self.display.held(number)
@@ -163,7 +204,9 @@ class Plan:
         for seed, path in self.jobs[number].paths(self.root).items():
             try:
                 if run_folder.is_done(path):
-                    self.display.finished_before(number, seed, store.read_run(path))
+                    run = store.read_run(path)
+                    self.display.finished_before(number, seed, run)
+                    self._tell(run)
                 else:
                     left.append(path)
             except DamagedFile as error:

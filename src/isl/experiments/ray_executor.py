@@ -19,7 +19,14 @@ from typing import Any
 from isl import files
 from isl.errors import Locked, UsageError
 from isl.experiments import run_folder
-from isl.experiments.plan import Job, Plan, Settings, StopRequests, stop_requests
+from isl.experiments.plan import (
+    Job,
+    Plan,
+    Settings,
+    StopRequests,
+    Supervision,
+    stop_requests,
+)
 from isl.experiments.ray_task import Hub, marker, pack, run_task, unpack
 from isl.experiments.worker import Message
 from isl.status import ExitCode, Status
@@ -52,12 +59,13 @@ def run_on_ray(
     workers: int | None = None,
     snapshots: bool = False,
     checkpoint_seconds: float | None = None,
+    supervision: Supervision | None = None,
 ) -> ExitCode:
     """Like `run_locally`, on Ray: on the cluster at `address`, or on one started here for it."""
     if workers is not None and workers < 1:
         raise UsageError(f"--workers must be at least 1, got {workers}")
     root = root.absolute()
-    plan = Plan(jobs, root)
+    plan = Plan(jobs, root, supervision)
     if not plan.unfinished:
         return plan.close()
     ray = _connect(address, authenticate, workers)
