@@ -17,17 +17,15 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium.spaces import Discrete
 
 from isl import agents, files
 from isl.agent import Agent
 from isl.envs.base import Environment
 from isl.errors import Locked
-from isl.experiments import run_folder, store
+from isl.experiments import beliefs, run_folder, store
 from isl.experiments.host_runner import run_on_host
 from isl.experiments.records import EpisodeRecorder, counted_facts
 from isl.experiments.seed_run import Listener, SeedRun, finish, progress, records_template
-from isl.experiments.snapshots import Snapshots
 from isl.experiments.spec import RunSpec
 from isl.status import Status
 from isl.training import checkpoint
@@ -119,8 +117,8 @@ def _cohorts(
     """Fresh or resumed states, grouped by how far they are (a crash may have parted a cohort)."""
     groups: dict[int, list[tuple[SeedRun, TrainState]]] = {}
     for run in runs:
-        if snapshots and isinstance(prepared.env.observation_space, Discrete):
-            run.snapshots = Snapshots(prepared.env, prepared.agent)
+        if snapshots:
+            run.snapshots = beliefs.recorder(prepared.env, prepared.agent)
         found = checkpoint.latest(run.path, _checkpoint_template(prepared, run))
         if found is None:
             state = prepared.program.init([run.seed])
@@ -179,7 +177,8 @@ def _advance(
             run.recorder.add(steps.reward[position], steps.last[position], facts)
             if run.snapshots is not None:
                 learner = jax.tree.map(lambda x, i=position: x[i], cohort.state.seeds.learner)
-                run.snapshots.take(learner, steps.cell[position], run.recorder.episodes)
+                cells = np.empty(0, np.int64) if steps.cell is None else steps.cell[position]
+                run.snapshots.take(learner, cells, run.recorder.episodes)
             if diverged[position] != NEVER:
                 run.status = Status.DIVERGED
                 run.message = f"update {diverged[position]} gave a value that is not finite"

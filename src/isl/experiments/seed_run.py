@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isl.experiments import run_folder
+from isl.experiments.beliefs import Probes
 from isl.experiments.records import EpisodeRecorder, measures
 from isl.experiments.snapshots import Snapshots
 from isl.experiments.spec import RunSpec
@@ -43,7 +44,7 @@ class SeedRun:
     path: Path
     recorder: EpisodeRecorder
     seconds: float = 0.0  # of computing, without compilation
-    snapshots: Snapshots | None = None
+    snapshots: Snapshots | Probes | None = None
     status: Status = Status.RUNNING
     message: str = ""
     measured: dict[str, Any] = field(default_factory=dict)  # once it has ended
