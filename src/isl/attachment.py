@@ -16,6 +16,7 @@ from isl.errors import UsageError
 from isl.training.compiled_loop import CompiledLoop
 from isl.training.host import HostLoop, Steps
 from isl.training.python_envs import Envs, PythonEnvs, VectorEnvs
+from isl.training.step_limit import StepLimit
 
 
 class Loop(Protocol):
@@ -50,15 +51,19 @@ class Attachment:
     loop: Callable[[Agent], Loop]
 
 
-def attach(env: Any, seed: int, num_envs: int = 1) -> Attachment:
-    """From a name, a Gymnasium environment (single or vector), a compiled task or a dm_env one."""
+def attach(env: Any, seed: int, num_envs: int = 1, step_timeout: float | None = None) -> Attachment:
+    """From a name, a Gymnasium environment (single or vector), a compiled task or a dm_env one.
+
+    A step of a Python environment that takes longer than `step_timeout` seconds is an error.
+    """
+    limit = None if step_timeout is None else StepLimit(step_timeout)
     if num_envs < 1:
         raise UsageError(f"num_envs must be at least 1, got {num_envs}")
     if isinstance(env, str):
         if envs.is_compiled_task(env):
             return _compiled(envs.make(env), seed, num_envs)
         made = [_make(env) for _ in range(num_envs)]
-        return _host(made[0], PythonEnvs(made, env, seed), env, seed)
+        return _host(made[0], PythonEnvs(made, env, seed, limit), env, seed)
     if num_envs > 1:
         raise UsageError(
             "num_envs needs the environment's name, to make more than one of it; "
@@ -66,14 +71,14 @@ def attach(env: Any, seed: int, num_envs: int = 1) -> Attachment:
         )
     if isinstance(env, VectorEnv):
         task = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
-        return _host(env, VectorEnvs(env, task, seed), task, seed)
+        return _host(env, VectorEnvs(env, task, seed, limit), task, seed)
     if isinstance(env, gymnasium.Env):
         task = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
-        return _host(env, PythonEnvs([env], task, seed), task, seed)
+        return _host(env, PythonEnvs([env], task, seed, limit), task, seed)
     if hasattr(env, "observation_spec") and hasattr(env, "action_spec"):
         from isl.envs.adapters import DmEnvAdapter
 
-        return attach(DmEnvAdapter(env), seed)
+        return attach(DmEnvAdapter(env), seed, step_timeout=step_timeout)
     if hasattr(env, "num_actions") and hasattr(env, "default_episodes"):
         return _compiled(env, seed, num_envs)
     raise UsageError(

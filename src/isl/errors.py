@@ -44,3 +44,7 @@ class Locked(RuntimeError):
 
     def __init__(self, path: os.PathLike[str] | str) -> None:
         super().__init__(f"{os.fspath(path)} is held by another process: wait for it to end")
+
+
+class EnvironmentFault(RuntimeError):
+    """An environment that raised, hung, or gave what cannot be learned from, and at which step."""

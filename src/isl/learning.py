@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from isl.attachment import Loop
 from isl.callbacks import MaybeCallback, as_callback
 from isl.monitor import Bar
+from isl.training.host import not_finite
 
 if TYPE_CHECKING:
     from isl.model import Model
@@ -74,8 +75,6 @@ def _log(model: Model, loop: Loop, before: Logged) -> Logged:
             record(f"train/{name}", total / (now.updates - before.updates))
     model.logger.dump(model.num_timesteps)
     if loop.diverged_at is not None:
-        raise FloatingPointError(
-            f"update {loop.diverged_at} gave a value that is not finite; "
-            "try smaller learning rates, or scale the rewards"
-        )
+        told = not_finite(loop.diverged_at, loop.agent.schedule, model.task)
+        raise FloatingPointError(f"{told}; try smaller learning rates, or scale the rewards")
     return now

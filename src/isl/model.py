@@ -34,6 +34,7 @@ class Model:
                 compiled task, a dm_env environment
     seed        every random number derives from it
     num_envs    so many environments side by side; `env` must then be an id
+    step_timeout  seconds after which a step of a Python environment is given up as hanging
     normalize   keep running statistics of the observations and show them to the networks scaled
     torso       a flax module that reads observations, [B, …] → [B, features]
     hyper       hyper-parameters of the agent; `isl list` shows them
@@ -47,11 +48,12 @@ class Model:
         *,
         seed: int = 0,
         num_envs: int = 1,
+        step_timeout: float | None = None,
         normalize: bool = False,
         torso: Any = None,
         **hyper: Any,
     ) -> None:
-        attached = attach(env, seed, num_envs)
+        attached = attach(env, seed, num_envs, step_timeout)
         config = default_config(self.agent_name, attached.task).replace(hyper)
         self._set_up(
             config, attached.observations, attached.actions, attached.task, seed, normalize, torso
@@ -166,9 +168,9 @@ class Model:
         inner = self.learner.inner if self.normalize else self.learner
         return checkpoint.flatten(inner.params)
 
-    def set_env(self, env: Any, num_envs: int = 1) -> None:
+    def set_env(self, env: Any, num_envs: int = 1, step_timeout: float | None = None) -> None:
         """Go on in another environment of the same spaces; what was learned and stored stays."""
-        attached = attach(env, self.seed, num_envs)
+        attached = attach(env, self.seed, num_envs, step_timeout)
         self._check_spaces(attached)
         previous, learner = self._loop, self.learner
         state = previous.state() if previous is not None and self._fits(attached) else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import dataclasses
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,12 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="environment steps per run of a Gymnasium environment; default: 100,000",
     )
     parser.add_argument(
+        "--step-timeout",
+        type=number,
+        metavar="S",
+        help="seconds that one step of a Gymnasium environment may take; default: no limit",
+    )
+    parser.add_argument(
         "--until-solved", action="store_true", help="end a run at its tenth visit to the goal"
     )
     parser.add_argument(
@@ -117,6 +124,17 @@ def seeds(options: argparse.Namespace) -> list[int]:
     return list(range(options.first_seed, options.first_seed + options.seeds))
 
 
+def check_step_timeout(options: argparse.Namespace, jobs: list[Job]) -> None:
+    """A limit is for environments that can hang."""
+    seconds = getattr(options, "step_timeout", None)
+    if seconds is None:
+        return
+    if not 0 < seconds < math.inf:
+        raise UsageError(f"--step-timeout must be a number of seconds above 0, got {seconds}")
+    if all(job.spec.timesteps is None for job in jobs):
+        raise UsageError("--step-timeout is for Gymnasium environments; compiled tasks cannot hang")
+
+
 def add_executor_options(parser: argparse.ArgumentParser) -> None:
     """Who computes."""
     parser.add_argument("--executor", choices=EXECUTORS, default="local", help="who computes")
@@ -136,7 +154,8 @@ def execute(
     """Run the jobs with the executor that was asked for."""
     if options.executor != "ray" and (options.ray_address or options.ray_no_authentication):
         raise UsageError("--ray-address and --ray-no-authentication need --executor ray")
-    names = ("workers", "snapshots", "checkpoint_seconds")
+    check_step_timeout(options, jobs)
+    names = ("workers", "snapshots", "checkpoint_seconds", "step_timeout")
     settings = {name: getattr(options, name) for name in names if hasattr(options, name)}
     settings["supervision"] = supervision
     if options.executor == "local":

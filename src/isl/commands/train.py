@@ -34,4 +34,11 @@ def run(options: argparse.Namespace) -> ExitCode:
     seeds = shared.seeds(options)
     width = spec.cohort_width
     jobs = [Job(spec, tuple(seeds[i : i + width])) for i in range(0, len(seeds), width)]
-    return run_locally(jobs, options.out, workers=options.workers, snapshots=options.snapshots)
+    shared.check_step_timeout(options, jobs)
+    return run_locally(
+        jobs,
+        options.out,
+        workers=options.workers,
+        snapshots=options.snapshots,
+        step_timeout=options.step_timeout,
+    )

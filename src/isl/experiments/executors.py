@@ -6,6 +6,7 @@ speed up matrices of this size. Ray is in `ray_executor`.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import queue
@@ -16,10 +17,10 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from isl import files
-from isl.errors import UsageError
+from isl.errors import CannotWrite, UsageError
 from isl.experiments.plan import (
     Job,
     Plan,
@@ -28,9 +29,12 @@ from isl.experiments.plan import (
     Supervision,
     stop_requests,
 )
+from isl.interruption import silence
 from isl.status import ExitCode, Status
+from isl.training.step_limit import Board
 
 GRACE_SECONDS = 7.0  # for a worker to finish its chunk and write its checkpoint
+HANG_SECONDS = 2.0  # beyond the limit of a step, for a worker to interrupt it by itself
 
 __all__ = ["Job", "run_locally"]
 
@@ -42,6 +46,8 @@ class _Worker:
     listener: threading.Thread | None = None
     job: int | None = None
     program: str = ""  # what it has compiled last
+    board: Board | None = None  # where it says which step of an environment it is at
+    hung: str = ""  # why it had to be ended
 
     def send(self, message: dict[str, Any]) -> None:
         """Give it a job. If it has died meanwhile, its listener is about to say so."""
@@ -74,6 +80,7 @@ def run_locally(
     workers: int | None = None,
     snapshots: bool = False,
     checkpoint_seconds: float | None = None,
+    step_timeout: float | None = None,
     supervision: Supervision | None = None,
 ) -> ExitCode:
     """Run all jobs, show how they go, and return the exit code of the command that wanted them."""
@@ -81,7 +88,7 @@ def run_locally(
     if workers is not None and workers < 1:
         raise UsageError(f"--workers must be at least 1, got {workers}")
     plan = Plan(jobs, root, supervision)
-    pool = _Pool(plan, Settings(snapshots, checkpoint_seconds))
+    pool = _Pool(plan, Settings(snapshots, checkpoint_seconds, step_timeout))
     most = workers or len(cores)
     with plan.display, stop_requests() as stop:
         try:
@@ -92,6 +99,12 @@ def run_locally(
                     _start_worker(pool, min(cores, key=taken.count))
                 _assign(pool)
                 _handle_event(pool, timeout=0.5)
+                _end_hung(pool)
+        except OSError as error:
+            if error.errno != errno.EIO or isinstance(error, CannotWrite):
+                raise
+            silence()  # the terminal was closed while we wrote to it; its signal is on the way
+            stop.count += 1
         finally:
             _stop_workers(pool, stop)
     return plan.close()
@@ -106,22 +119,40 @@ def _start_worker(pool: _Pool, core: int | None) -> None:
     arguments = [sys.executable, "-P", "-m", "isl.experiments.worker"]
     if core is not None:
         arguments += ["--core", str(core)]
-    logs = pool.plan.root / "logs"
-    files.make_folder(logs)
-    # Several commands may share the folder: nobody's lines are cut off.
-    with (logs / f"worker-{core}.log").open("a") as log:
-        process = subprocess.Popen(
-            arguments,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            start_new_session=True,  # a Ctrl-C in the terminal reaches only us
-        )
-    worker = _Worker(process, core)
+    board, shared = None, []
+    if pool.settings.step_timeout is not None:
+        board, descriptor = Board.make()
+        shared = [descriptor]
+        arguments += ["--board", str(descriptor)]
+    try:
+        with _log(pool.plan.root, core) as log:
+            process = subprocess.Popen(
+                arguments,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+                pass_fds=shared,
+                start_new_session=True,  # a Ctrl-C in the terminal reaches only us
+            )
+    finally:
+        for descriptor in shared:
+            os.close(descriptor)
+    worker = _Worker(process, core, board=board)
     worker.listener = threading.Thread(target=_listen, args=(pool, worker), daemon=True)
     worker.listener.start()
     pool.workers.append(worker)
+
+
+def _log(root: Path, core: int | None) -> IO[str]:
+    """Where a worker's own words go; it reads them too, to cut them when they are too many."""
+    path = root / "logs" / f"worker-{core}.log"
+    files.make_folder(path.parent)
+    try:
+        # Several commands may share the folder, and so the file.
+        return path.open("a+")
+    except OSError as error:
+        raise CannotWrite(path, error) from error
 
 
 def _listen(pool: _Pool, worker: _Worker) -> None:
@@ -168,11 +199,30 @@ def _handle_death(pool: _Pool, worker: _Worker) -> None:
     pool.workers.remove(worker)
     code = worker.process.wait()
     worker.ask_to_stop()  # closes our end of its input
+    if worker.board is not None:
+        worker.board.close()
     if worker.job is not None:
-        if pool.closing:
+        if worker.hung:
+            pool.plan.give_up(worker.job, worker.hung)
+        elif pool.closing:
             pool.plan.display.interrupted(worker.job)
         else:
             pool.plan.died(worker.job, f"with code {code}")
+
+
+def _end_hung(pool: _Pool) -> None:
+    """End workers whose environment hangs so deep that they cannot interrupt it themselves."""
+    for worker in pool.workers:
+        if worker.board is None or worker.job is None or worker.hung:
+            continue
+        step = worker.board.overdue(HANG_SECONDS)
+        if step is not None:
+            task, seconds = pool.plan.jobs[worker.job].spec.task, pool.settings.step_timeout
+            worker.hung = (
+                f"step {step} of {task}: took longer than {seconds:g} s and did not react: "
+                "its process was ended"
+            )
+            worker.process.kill()
 
 
 def _stop_workers(pool: _Pool, stop: StopRequests) -> None:

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import closing
+from functools import lru_cache
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from isl import agents
+from isl import agents, files, spaces
+from isl.agent import Agent
 from isl.experiments.records import EpisodeRecorder
 from isl.experiments.seed_run import Listener, SeedRun, finish, progress, records_template
 from isl.experiments.spec import RunSpec
 from isl.status import Status
 from isl.training import checkpoint
-from isl.training.host import HostLoop
+from isl.training.host import HostLoop, not_finite
 from isl.training.python_envs import PythonEnvs
+from isl.training.step_limit import StepLimit
 
 CHUNK_STEPS = 1_000
 
@@ -27,16 +32,28 @@ def run_on_host(
     listener: Listener,
     should_stop: Callable[[], bool],
     checkpoint_seconds: float,
+    limit: StepLimit | None,
 ) -> None:
     """Bring the seed to its number of steps, or to a checkpoint if asked to stop."""
     import gymnasium
 
+    with closing(PythonEnvs([gymnasium.make(spec.task)], spec.task, run.seed, limit)) as envs:
+        seen = files.canonical_json(spaces.describe(envs.observations.seen))
+        agent = _agent(files.canonical_json(spec.to_dict()), seen, envs.actions.number)
+        loop = HostLoop(agent, envs, spec.task, run.seed)
+        _resume(loop, run)
+        _train(loop, spec, run, listener, should_stop, checkpoint_seconds)
+
+
+def _train(
+    loop: HostLoop,
+    spec: RunSpec,
+    run: SeedRun,
+    listener: Listener,
+    should_stop: Callable[[], bool],
+    checkpoint_seconds: float,
+) -> None:
     assert spec.timesteps is not None
-    envs = PythonEnvs([gymnasium.make(spec.task)], spec.task, run.seed)
-    make = agents.load(spec.agent).make
-    agent = make(spec.config(), envs.observations.seen, envs.actions.number)
-    loop = HostLoop(agent, envs, spec.task, run.seed)
-    _resume(loop, run)
     saved = time.monotonic()
     while loop.steps < spec.timesteps:
         if should_stop():
@@ -51,7 +68,7 @@ def run_on_host(
         diverged = loop.diverged_at
         if diverged is not None:
             run.status = Status.DIVERGED
-            run.message = f"update {diverged} gave a value that is not finite"
+            run.message = not_finite(diverged, loop.agent.schedule, spec.task)
             break
         if loop.steps < spec.timesteps:
             listener(progress(run, len(steps.reward) / elapsed, (loop.updates - updates) / elapsed))
@@ -63,6 +80,15 @@ def run_on_host(
     finish(run, spec, jax.device_get(loop.learner), loop.steps, loop.updates)
     seconds = max(run.seconds, 1e-9)
     listener(progress(run, loop.steps / seconds, loop.updates / seconds))
+
+
+@lru_cache(maxsize=8)
+def _agent(config: bytes, seen: bytes, num_actions: int) -> Agent:
+    """Seeds that follow in the same process share the agent, and so what is compiled for it."""
+    spec = RunSpec(**files.parse_json(Path("config"), config))
+    space = spaces.from_description(files.parse_json(Path("space"), seen))
+    agent: Agent = agents.load(spec.agent).make(spec.config(), space, num_actions)
+    return agent
 
 
 def _resume(loop: HostLoop, run: SeedRun) -> None:

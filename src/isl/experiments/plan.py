@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 import os
-import signal
-import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator
@@ -24,6 +22,7 @@ from isl.errors import CannotWrite, DamagedFile, Locked, UsageError
 from isl.experiments import requests, run_folder, store
 from isl.experiments.display import Display
 from isl.experiments.spec import RunSpec
+from isl.interruption import on_request
 from isl.status import ExitCode, Status, exit_code
 
 TRIES = 3  # of a job whose worker dies under it
@@ -36,6 +35,7 @@ class Settings(NamedTuple):
 
     snapshots: bool = False
     checkpoint_seconds: float | None = None  # between checkpoints; None: the runner's
+    step_timeout: float | None = None  # of one step of a Python environment
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,10 @@ class Plan:
         if self._deaths[number] < TRIES:
             self._waiting.insert(0, number)
             return
-        message = f"its worker died {TRIES} times, last {how}"
+        self.give_up(number, f"its worker died {TRIES} times, last {how}")
+
+    def give_up(self, number: int, message: str) -> None:
+        """The job cannot be done; whoever computed it is gone and could not say so itself."""
         for path in self._left(number):
             try:
                 with run_folder.lock(path):
@@ -236,16 +239,8 @@ def stop_requests() -> Iterator[StopRequests]:
     """Count Ctrl-C, TERM and the closing of the terminal instead of dying of them."""
     requested = StopRequests()
 
-    def stop(signum: int, frame: Any) -> None:
+    def stop() -> None:
         requested.count += 1
 
-    if threading.current_thread() is not threading.main_thread():
+    with on_request(stop):
         yield requested
-        return
-    names = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    before = {name: signal.signal(name, stop) for name in names}
-    try:
-        yield requested
-    finally:
-        for name, handler in before.items():
-            signal.signal(name, handler)

@@ -21,7 +21,7 @@ import numpy as np
 from isl import agents, files
 from isl.agent import Agent
 from isl.envs.base import Environment
-from isl.errors import Locked
+from isl.errors import Locked, UsageError
 from isl.experiments import beliefs, run_folder, store
 from isl.experiments.host_runner import run_on_host
 from isl.experiments.records import EpisodeRecorder, counted_facts
@@ -30,6 +30,8 @@ from isl.experiments.spec import RunSpec
 from isl.status import Status
 from isl.training import checkpoint
 from isl.training.compiled import NEVER, Program, SeedState, TrainState, compile_training
+from isl.training.host import not_finite
+from isl.training.step_limit import StepLimit
 
 CHECKPOINT_SECONDS = 30.0
 
@@ -75,8 +77,12 @@ def run_cohort(
     should_stop: Callable[[], bool] = lambda: False,
     snapshots: bool = False,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
+    limit: StepLimit | None = None,
 ) -> dict[int, Status]:
-    """Bring every seed to its end, or to a checkpoint if asked to stop. At most `cohort_width`."""
+    """Bring every seed to its end, or to a checkpoint if asked to stop. At most `cohort_width`.
+
+    `limit` is for Python environments, which can hang; a compiled task cannot.
+    """
     config = spec.to_dict()
     outcome: dict[int, Status] = {}
     with contextlib.ExitStack() as locks:
@@ -96,7 +102,7 @@ def run_cohort(
         if todo:
             if spec.timesteps is not None:
                 for run in todo:
-                    run_on_host(spec, run, listener, should_stop, checkpoint_seconds)
+                    run_on_host(spec, run, listener, should_stop, checkpoint_seconds, limit)
                 return outcome | {run.seed: run.status for run in todo}
             prepared = _prepared(files.canonical_json(config))
             for cohort in _cohorts(prepared, spec, todo, snapshots):
@@ -181,7 +187,8 @@ def _advance(
                 run.snapshots.take(learner, cells, run.recorder.episodes)
             if diverged[position] != NEVER:
                 run.status = Status.DIVERGED
-                run.message = f"update {diverged[position]} gave a value that is not finite"
+                schedule = prepared.agent.schedule
+                run.message = not_finite(int(diverged[position]), schedule, spec.task)
             elif run.recorder.episodes >= _budget(spec) or (
                 spec.until_solved and run.recorder.solved_episode is not None
             ):
@@ -231,8 +238,14 @@ def _one_seed(program: Program) -> TrainState:
 
 
 def final_learner(path: Path) -> tuple[_Prepared, Any]:
-    """The environment and agent of a finished run, and its learned state."""
+    """The environment and agent of a finished run, and its learned state.
+
+    The folder may be a stranger's: an agent that it names by a dotted path is not imported.
+    """
     run = store.read_run(path)
+    if run.agent not in agents.AGENTS:
+        known = ", ".join(agents.AGENTS)
+        raise UsageError(f"{path} is of agent {run.agent!r}: only {known} are read from a folder")
     prepared = _prepared(files.canonical_json(run.config))
     template = _one_seed(prepared.program).seeds.learner
     learner, _ = checkpoint.load_file(path / checkpoint.FOLDER / checkpoint.FINAL, template)

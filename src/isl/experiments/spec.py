@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import importlib
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,8 +116,17 @@ def _resolve_gymnasium(
 def _check_gymnasium_id(task: str) -> None:
     import gymnasium
 
+    module, colon, name = task.rpartition(":")
+    if colon:  # Gymnasium's way to name an environment and the module that registers it
+        try:
+            importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            raise UsageError(
+                f"no module named {error.name!r} for task {task!r}; "
+                "is its folder on PYTHONPATH or the package installed?"
+            ) from None
     try:
-        gymnasium.spec(task)
+        gymnasium.spec(name)
     except gymnasium.error.Error:
         family = task.partition("/")[0]
         close = difflib.get_close_matches(task, gymnasium.registry, n=1, cutoff=0.75)

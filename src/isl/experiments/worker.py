@@ -12,14 +12,20 @@ import json
 import os
 import queue
 import signal
+import stat
 import sys
 import threading
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from isl.errors import CannotWrite, DamagedFile, EnvironmentFault, UsageError
+from isl.training.step_limit import Board, StepLimit
+
 XLA_FLAGS = "--xla_cpu_multi_thread_eigen=false"  # one thread: same bits on any number of cores
+LOG_BYTES = 1 << 19  # of a log; then only its later half is kept
 Message = dict[str, Any]
 
 
@@ -39,7 +45,10 @@ def prepare_process(core: int | None) -> None:
 def main() -> int:
     parser = argparse.ArgumentParser()
     parser.add_argument("--core", type=int)
-    prepare_process(parser.parse_args().core)
+    parser.add_argument("--board", type=int, help="descriptor of what the parent looks at")
+    options = parser.parse_args()
+    prepare_process(options.core)
+    board = None if options.board is None else Board(options.board)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which tells us
     out = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever an agent or a library prints must not mix with the messages
@@ -57,9 +66,10 @@ def main() -> int:
             out.flush()
         except BrokenPipeError:  # nobody listens any more
             stopping.set()
+        bound_log()
 
     while (job := jobs.get()) is not None and not stopping.is_set():
-        send(perform(job, send, stopping.is_set))
+        send(perform(job, send, stopping.is_set, board))
     return 0
 
 
@@ -74,8 +84,21 @@ def _stop(jobs: queue.Queue[Message | None], stopping: threading.Event) -> None:
     jobs.put(None)
 
 
+def bound_log() -> None:
+    """Cut a long log, whoever wrote into it: an environment may print at every step."""
+    about = os.fstat(2)
+    if stat.S_ISREG(about.st_mode) and about.st_size > LOG_BYTES:
+        with suppress(OSError):  # the log is for people; nothing depends on it
+            kept = os.pread(2, LOG_BYTES // 2, about.st_size - LOG_BYTES // 2)
+            os.ftruncate(2, 0)
+            os.write(2, b"[earlier lines were cut]\n" + kept)
+
+
 def perform(
-    job: Message, send: Callable[[Message], None], should_stop: Callable[[], bool]
+    job: Message,
+    send: Callable[[Message], None],
+    should_stop: Callable[[], bool],
+    board: Board | None = None,
 ) -> Message:
     """Run a job, sending its progress; the message that ends it. Nothing of a run's raises."""
     from isl.experiments import run_folder
@@ -87,7 +110,7 @@ def perform(
         send({"event": "progress", "job": job["job"], **progress._asdict()})
 
     spec, root = RunSpec(**job["spec"]), Path(job["root"])
-    seconds = job["checkpoint_seconds"]
+    seconds, timeout = job["checkpoint_seconds"], job["step_timeout"]
     try:
         outcome = run_cohort(
             spec,
@@ -97,12 +120,13 @@ def perform(
             should_stop=should_stop,
             snapshots=job["snapshots"],
             checkpoint_seconds=CHECKPOINT_SECONDS if seconds is None else seconds,
+            limit=None if timeout is None else StepLimit(timeout, board),
         )
         ended = {str(seed): status.value for seed, status in outcome.items()}
         return {"event": "end", "job": job["job"], "outcome": ended}
     except Exception as error:  # the run's fault, not the sweep's: record it and go on
-        traceback.print_exc()
-        message = f"{type(error).__name__}: {error}".splitlines()[0]
+        _log_traceback()
+        message = _in_one_line(error)
         for seed in job["seeds"]:
             path = run_folder.run_path(root, job["spec"], seed)
             try:
@@ -110,8 +134,19 @@ def perform(
                     if not run_folder.is_done(path):
                         run_folder.fail(path, message)
             except Exception:
-                traceback.print_exc()
+                _log_traceback()
         return {"event": "failed", "job": job["job"], "message": message}
+
+
+def _in_one_line(error: Exception) -> str:
+    """What happened; our own messages say it without the name of an exception."""
+    ours = isinstance(error, CannotWrite | DamagedFile | EnvironmentFault | UsageError)
+    return (str(error) if ours else f"{type(error).__name__}: {error}").splitlines()[0]
+
+
+def _log_traceback() -> None:
+    with suppress(OSError):  # a full disk must not hide what went wrong
+        traceback.print_exc()
 
 
 if __name__ == "__main__":

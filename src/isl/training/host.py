@@ -20,7 +20,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from isl.agent import Agent
+from isl.agent import Agent, Schedule
 from isl.networks import dummy_observation
 from isl.training.checkpoint import AnyLength
 from isl.training.compiled import NEVER
@@ -133,6 +133,12 @@ class HostLoop:
         obs, anew = self._envs.restore(state["envs"], device["obs"], self.steps)
         restored = device | {"learner": learner, "storage": storage}
         self._continue(self._program.unpack(self._packed)._replace(**restored), obs, anew)
+
+
+def not_finite(update: int, schedule: Schedule, task: str) -> str:
+    """What is said of a run whose loss or values stopped being finite at this update."""
+    step = schedule.learning_starts + (update // schedule.updates + 1) * schedule.steps
+    return f"update {update}, at step {step} of {task}, gave a value that is not finite"
 
 
 def padded(x: NDArray[Any], capacity: int) -> NDArray[Any]:

@@ -5,6 +5,9 @@ from (task, seed, environment, episode). An environment that keeps Gymnasium's p
 seed and the same actions, the same episode) can therefore be brought back to where it was, by
 repeating the actions of its open episode. `VectorEnvs` drives a Gymnasium `VectorEnv`, whose
 episodes cannot be seeded one by one: restored, it begins new ones.
+
+Environments are other people's code: whatever they raise, and whatever they return that cannot be
+learned from, becomes an `EnvironmentFault` that names the step (isl.training.env_guard).
 """
 
 from __future__ import annotations
@@ -20,6 +23,8 @@ from numpy.typing import NDArray
 from isl import rng, spaces
 from isl.errors import UsageError
 from isl.training.checkpoint import AnyLength
+from isl.training.env_guard import EnvGuard
+from isl.training.step_limit import StepLimit
 
 REPEATABLE_STEPS = 100_000  # of an open episode; a longer one is not brought back but begun anew
 
@@ -66,12 +71,19 @@ class PythonEnvs:
 
     skips = False
 
-    def __init__(self, envs: list[gymnasium.Env[Any, Any]], task: str, seed: int) -> None:
+    def __init__(
+        self,
+        envs: list[gymnasium.Env[Any, Any]],
+        task: str,
+        seed: int,
+        limit: StepLimit | None = None,
+    ) -> None:
         self._envs = envs
         self._task, self._seed = task, seed
         self.width = len(envs)
         self.observations = spaces.observations(envs[0].observation_space)
         self.actions = spaces.actions(envs[0].action_space)
+        self._guard = EnvGuard(task, self.observations, self.width, limit)
         self._episodes = np.full(self.width, -1, np.int64)  # the number of the open one
         self._taken: list[list[int]] = [[] for _ in envs]  # actions of the open episode
         self._all_real = np.ones(self.width, np.bool_)
@@ -80,20 +92,21 @@ class PythonEnvs:
         return np.stack([self._begin(i) for i in range(self.width)])
 
     def step(self, action: NDArray[Any]) -> Outcome:
-        width, encode = self.width, self.observations.encode
+        width, guard = self.width, self._guard
+        guard.step += 1
         seen: list[NDArray[Any]] = []
         reward = np.empty(width, np.float32)
         discount = np.ones(width, np.float32)
         last = np.zeros(width, np.bool_)
         for i, index in enumerate(action.tolist()):
-            obs, reward[i], terminated, truncated, _ = self._envs[i].step(
-                self.actions.decode(index)
-            )
+            with guard.watching(i):
+                obs, gain, terminated, truncated, _ = self._envs[i].step(self.actions.decode(index))
+                seen.append(guard.observed(obs))
+                reward[i] = guard.rewarded(gain)
+                if terminated:
+                    discount[i] = 0.0
+                last[i] = terminated or truncated
             self._taken[i].append(index)
-            seen.append(encode(obs))
-            if terminated:
-                discount[i] = 0.0
-            last[i] = terminated or truncated
         next_obs = np.stack(seen)
         begun = next_obs
         if last.any():
@@ -110,8 +123,14 @@ class PythonEnvs:
     def _first(self, i: int) -> NDArray[Any]:
         """The first observation of the open episode."""
         stream = f"env/{i}/{self._episodes[i]}"
-        obs, _ = self._envs[i].reset(seed=episode_seed(self._task, self._seed, stream))
-        return self.observations.encode(obs)
+        with self._guard.watching(i):
+            obs, _ = self._envs[i].reset(seed=episode_seed(self._task, self._seed, stream))
+            return self._guard.observed(obs)
+
+    def close(self) -> None:
+        """Let go of windows, files and whatever else the environments hold."""
+        for env in self._envs:
+            env.close()
 
     def state(self) -> dict[str, NDArray[Any]]:
         lengths = [len(taken) for taken in self._taken]
@@ -129,6 +148,7 @@ class PythonEnvs:
         self, state: dict[str, NDArray[Any]], obs: NDArray[Any], counter: int
     ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         self._episodes = state["episodes"].copy()
+        self._guard.step = counter // self.width
         parts = np.split(state["taken"], np.cumsum(state["lengths"])[:-1])
         found = obs.copy()
         anew = np.zeros(self.width, np.bool_)
@@ -144,10 +164,11 @@ class PythonEnvs:
             return False
         obs = self._first(i)
         for index in taken:
-            raw, _, terminated, truncated, _ = self._envs[i].step(self.actions.decode(index))
+            with self._guard.watching(i):
+                raw, _, terminated, truncated, _ = self._envs[i].step(self.actions.decode(index))
+                obs = self._guard.observed(raw)
             if terminated or truncated:
                 return False
-            obs = self.observations.encode(raw)
         self._taken[i] = taken
         return bool(np.array_equal(obs, expected))
 
@@ -155,12 +176,19 @@ class PythonEnvs:
 class VectorEnvs:
     """A Gymnasium `VectorEnv`, whichever way it resets itself."""
 
-    def __init__(self, envs: VectorEnv[Any, Any, Any], task: str, seed: int) -> None:
+    def __init__(
+        self,
+        envs: VectorEnv[Any, Any, Any],
+        task: str,
+        seed: int,
+        limit: StepLimit | None = None,
+    ) -> None:
         self._envs = envs
         self._task, self._seed = task, seed
         self.width = envs.num_envs
         self.observations = spaces.observations(envs.single_observation_space)
         self.actions = spaces.actions(envs.single_action_space)
+        self._guard = EnvGuard(task, self.observations, self.width, limit)
         # Gymnasium 1.0 knows no other mode than the next-step one, and does not name it.
         mode = envs.metadata.get("autoreset_mode", "NextStep")
         self._mode = getattr(mode, "value", mode)
@@ -176,12 +204,18 @@ class VectorEnvs:
 
     def _reset(self, stream: str) -> NDArray[Any]:
         self._over[:] = False
-        obs, _ = self._envs.reset(seed=episode_seed(self._task, self._seed, stream))
-        return self.observations.encode_batch(obs)
+        with self._guard.watching():
+            obs, _ = self._envs.reset(seed=episode_seed(self._task, self._seed, stream))
+            return self._guard.observed_batch(obs)
 
     def step(self, action: NDArray[Any]) -> Outcome:
+        self._guard.step += 1
+        with self._guard.watching():
+            return self._step(action)
+
+    def _step(self, action: NDArray[Any]) -> Outcome:
         raw, reward, terminated, truncated, info = self._envs.step(self.actions.decode(action))
-        obs = self.observations.encode_batch(raw)
+        obs = self._guard.observed_batch(raw)
         real = ~self._over
         last = (np.asarray(terminated) | np.asarray(truncated)) & real
         next_obs = obs
@@ -190,13 +224,13 @@ class VectorEnvs:
         elif last.any() and self._mode == "SameStep":
             next_obs = obs.copy()  # `raw` already belongs to the new episodes
             for i in np.flatnonzero(last):
-                next_obs[i] = self.observations.encode(info["final_obs"][i])
+                next_obs[i] = self._guard.observed(info["final_obs"][i])
         elif last.any():
             begun, _ = self._envs.reset(options={"reset_mask": last})
-            obs = self.observations.encode_batch(begun)
+            obs = self._guard.observed_batch(begun)
         return Outcome(
             next_obs,
-            np.asarray(reward, np.float32),
+            self._guard.rewarded_batch(reward),
             1.0 - np.asarray(terminated, np.float32),
             last,
             real,
@@ -212,6 +246,7 @@ class VectorEnvs:
     def restore(
         self, state: dict[str, NDArray[Any]], obs: NDArray[Any], counter: int
     ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        self._guard.step = counter // self.width
         return self._reset(f"env/restored at {counter}"), np.ones(self.width, np.bool_)
 
 
