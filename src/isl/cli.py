@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import difflib
+import errno
 import importlib
 import sys
 from collections.abc import Sequence
@@ -11,6 +12,7 @@ from typing import NoReturn
 
 from isl import __version__
 from isl.errors import CannotWrite, DamagedFile, UsageError
+from isl.interruption import interrupt, on_request, silence
 from isl.status import ExitCode
 
 COMMANDS = {
@@ -21,6 +23,8 @@ COMMANDS = {
     "list": "agents, tasks, presets and their hyper-parameters",
     "bench": "speed beside peers and beside the machine's limit",
     "status": "what is done, running, diverged or left in a folder of runs",
+    "report": "one offline HTML file of everything in a folder of runs, with images and tables",
+    "inspect": "look inside a run or a saved model: q, uncertainty, majorant, policy",
     "merge": "bring the finished runs of two folders together",
     "export": "runs as the CSV files of bsuite, with its scores",
 }
@@ -43,7 +47,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; what it returns is the exit code (isl.status)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        return int(_run(arguments))
+        with on_request(interrupt):
+            return int(_run(arguments))
     except UsageError as error:
         print(f"isl: {error}", file=sys.stderr)
         return int(ExitCode.USAGE)
@@ -55,6 +60,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output has gone, as in `isl list | head`
         sys.stderr.close()
         return int(ExitCode.OK)
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        silence()  # the terminal was closed while we wrote to it
+        return int(ExitCode.INTERRUPTED)
 
 
 def _run(arguments: list[str]) -> ExitCode:

@@ -1,20 +1,23 @@
-"""What a table-like agent believed over training: maps over its states, taken between chunks."""
+"""What a table-like agent believed over training: maps over its states, taken between chunks.
+
+Recording needs JAX, reading the file does not.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from isl import files
-from isl.agent import Agent
-from isl.envs.base import Environment
 from isl.errors import DamagedFile
 from isl.training import checkpoint
+
+if TYPE_CHECKING:
+    from isl.agent import Agent
+    from isl.envs.base import Environment
 
 FILE = "snapshots.safetensors"
 MAPS = ("visits", "q", "ell", "policy")  # the ones an agent lacks are left out
@@ -24,6 +27,10 @@ class Snapshots:
     """Maps [time, state, …] of visits so far and of what `agent.inspect` says of every state."""
 
     def __init__(self, env: Environment, agent: Agent, most: int = 200) -> None:
+        import jax
+
+        from isl.envs.deep_sea import DeepSea, action_mapping
+
         self._states = int(env.observation_space.n)  # type: ignore[attr-defined]
         self._inspect = jax.jit(jax.vmap(agent.inspect, in_axes=(None, 0)))
         self._visits = np.zeros(self._states, np.int64)
@@ -31,6 +38,9 @@ class Snapshots:
         self._most = most
         self._every = 1  # doubled when there are too many: training time stays covered evenly
         self._calls = 0
+        self._constant: dict[str, NDArray[Any]] = {}
+        if isinstance(env, DeepSea):
+            self._constant["right"] = action_mapping(env.size, env.mapping_seed).ravel()
 
     def take(self, learner: Any, cells: NDArray[Any], episodes: int) -> None:
         """Count the visits of a chunk, and keep a snapshot of it (or not, if there are many)."""
@@ -38,11 +48,10 @@ class Snapshots:
         self._calls += 1
         if self._calls % self._every:
             return
-        beliefs = jax.device_get(self._inspect(learner, jnp.arange(self._states)))
-        maps = {name: beliefs[name].astype(np.float32) for name in MAPS if name in beliefs}
-        self._taken.append(
-            {"episode": np.int64(episodes), "visits": self._visits.astype(np.int32), **maps}  # type: ignore[dict-item]
-        )
+        found = self._inspect(learner, np.arange(self._states, dtype=np.int32))
+        beliefs = {name: np.asarray(found[name], np.float32) for name in MAPS if name in found}
+        taken = {"episode": np.int64(episodes), "visits": self._visits.astype(np.int32)}
+        self._taken.append(taken | beliefs)  # type: ignore[arg-type]
         if len(self._taken) > self._most:
             self._taken = self._taken[1::2]
             self._every *= 2
@@ -51,7 +60,7 @@ class Snapshots:
         """One sealed file beside the results; like logs, outside the manifest."""
         if self._taken:
             stacked = {name: np.stack([t[name] for t in self._taken]) for name in self._taken[0]}
-            checkpoint.save_file(run_dir / FILE, stacked, {"kind": "snapshots"})
+            checkpoint.save_file(run_dir / FILE, stacked | self._constant, {"kind": "snapshots"})
 
     def state(self) -> dict[str, NDArray[Any]]:
         """For the checkpoint: the visits. Earlier pictures are not kept across an interruption."""
@@ -67,7 +76,10 @@ class Snapshots:
 
 
 def read(run_dir: Path) -> dict[str, NDArray[Any]]:
-    """The maps of a run, by name: each with a leading axis of time."""
+    """The maps of a run, by name: each with a leading axis of time.
+
+    A Deep Sea also has `right`, without that axis: the action that means it in each cell.
+    """
     path = run_dir / FILE
     arrays, meta = checkpoint.unpack(path, files.read_bytes(path, checkpoint.MAX_MODEL_BYTES))
     if meta.get("kind") != "snapshots":

@@ -1,0 +1,107 @@
+"""`isl report`: everything that a folder of runs has to say, in one file that needs no network.
+
+    collect      runs and episodes, through the store
+    scaling, curves, statistics    what is to be drawn, as `charts.Chart`
+    tables, beliefs                what is to be read, what the agents believed
+    page, figures                  the HTML file; the same charts as SVG, PNG and PDF
+
+Nothing here imports JAX.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from isl import __version__, files
+from isl.report import beliefs, curves, figures, scaling, statistics, tables
+from isl.report.charts import Chart, styles
+from isl.report.collect import Collected, collect_runs
+from isl.report.page import page, table_html
+
+__all__ = ["inspection_page", "write_report"]
+
+_TROUBLE = ("diverged", "failed", "damaged")
+
+
+def write_report(root: Path, out: Path) -> Path:
+    """Write index.html, figures/ and tables/ into `out`; the path of the page."""
+    found = collect_runs(root)
+    looks = styles(sorted({group.who for group in found.groups}))
+    scaled = scaling.charts(found.groups, looks)
+    charts = {
+        "scaling": [c for c in scaled if c.id.startswith("solved")],
+        "curves": curves.charts(found, looks),
+        "best": [c for c in scaled if c.id.startswith("best")],
+        "statistics": statistics.charts(found.groups, looks),
+    }
+    believed = beliefs.items(found)
+    made = [f(found) for f in (tables.configurations, tables.runs, tables.provenance)]
+    made.append(tables.commands(found))
+    files.make_folder(out / "tables")
+    for table in made:
+        files.write_bytes(out / "tables" / f"{table.id}.csv", table.csv().encode())
+    figures.write_all(_figures(charts), out / "figures")
+    index = out / "index.html"
+    files.write_bytes(index, _page(found, charts, believed, made).encode())
+    return index
+
+
+def _figures(charts: dict[str, list[Chart]]) -> dict[str, list[Chart]]:
+    """An image per chart, but the learning curves of a family as the panels of one."""
+    named: dict[str, list[Chart]] = {}
+    for section, some in charts.items():
+        for chart in some:
+            family = chart.id.rpartition("/")[0] or chart.id
+            named.setdefault(family if section == "curves" else chart.id, []).append(chart)
+    return named
+
+
+def _page(
+    found: Collected,
+    charts: dict[str, list[Chart]],
+    believed: list[beliefs.Item],
+    made: list[tables.Table],
+) -> str:
+    configurations, runs, provenance, commands = made
+    hosts = {name: f'<div id="charts-{name}"></div>' for name in charts}
+    sections = [("overview", "Overview", _overview(found) + table_html(configurations))]
+    headings = {
+        "scaling": "Scaling",
+        "curves": "Learning curves",
+        "best": "Best return",
+        "statistics": "Statistics",
+    }
+    sections += [(name, text, hosts[name]) for name, text in headings.items() if charts[name]]
+    if believed:
+        sections.append(("inside", "Inside the agent", '<div id="beliefs" class="card"></div>'))
+    sections.append(("all-runs", "Runs", table_html(runs)))
+    origin = table_html(provenance, wide=["value"]) + table_html(commands, wide=["command"])
+    sections.append(("origin", "Where it comes from", origin))
+    data = {
+        "charts": {k: [dataclasses.asdict(c) for c in some] for k, some in charts.items()},
+        "beliefs": believed,
+        "csv": {table.id: table.csv() for table in made},
+    }
+    subtitle = f"{sum(found.counts.values())} runs in {found.root}, isl {__version__}"
+    return page("Report of runs", subtitle, sections, data)
+
+
+def _overview(found: Collected) -> str:
+    tiles = "".join(
+        f'<div class="tile{" bad" * (name in _TROUBLE)}"><b>{count:,}</b><span>{name}</span></div>'
+        for name, count in sorted(found.counts.items(), key=lambda item: item[0] != "done")
+    )
+    problems = "".join(f"<li>{escape(problem)}</li>" for problem in found.problems)
+    listed = f'<div class="card problems"><h3>Problems</h3><ul>{problems}</ul></div>'
+    return f'<div class="tiles">{tiles}</div>' + (listed if problems else "")
+
+
+def inspection_page(title: str, subtitle: str, believed: Sequence[beliefs.Item]) -> str:
+    """The inside of agents alone, as a page of its own."""
+    inside = '<div id="beliefs" class="card"></div>'
+    data: dict[str, Any] = {"charts": {}, "beliefs": list(believed), "csv": {}}
+    return page(title, subtitle, [("inside", "What the agent believes", inside)], data)

@@ -1,0 +1,93 @@
+"""What is to be drawn, apart from how: the page and the image files draw the same charts."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+# Marks say it without colours: solved by all, by some, by none of the seeds.
+DOT, SQUARE, CROSS = "dot", "square", "cross"
+MEANING = {DOT: "● all seeds solved it", SQUARE: "□ some did", CROSS: "× none did"}
+
+
+@dataclass
+class Series:
+    """A line, point by point; `low` and `high` bound its band, `text` is shown when pointed at."""
+
+    name: str
+    style: int  # the same in every chart: colour, dashes and marker
+    x: list[float] = field(default_factory=list)
+    y: list[float] = field(default_factory=list)
+    low: list[float] = field(default_factory=list)
+    high: list[float] = field(default_factory=list)
+    mark: list[str] = field(default_factory=list)  # empty: the style's own marker
+    text: list[str] = field(default_factory=list)
+    runs: list[tuple[float, float, str]] = field(default_factory=list)  # single seeds: x, y, text
+
+    def add(
+        self,
+        x: float,
+        y: float,
+        low: float,
+        high: float,
+        *,
+        mark: str | None = None,
+        text: str | None = None,
+    ) -> None:
+        """The next point of the line."""
+        for values, value in ((self.x, x), (self.y, y), (self.low, low), (self.high, high)):
+            values.append(short(value))
+        if mark is not None:
+            self.mark.append(mark)
+        if text is not None:
+            self.text.append(text)
+
+
+@dataclass
+class Chart:
+    """One figure. `kind` is "lines" or "intervals" (a row per series, a point and its interval)."""
+
+    id: str
+    title: str
+    caption: str
+    x_label: str
+    y_label: str
+    series: list[Series]
+    kind: str = "lines"
+    log_x: bool = False
+    log_y: bool = False
+    ceiling: float | None = None  # a line at the budget: what is drawn on it took longer
+    reference: float | None = None  # a vertical line in a chart of intervals
+    range_x: tuple[float, float] | None = None
+    range_y: tuple[float, float] | None = None
+    categories: list[str] = field(default_factory=list)  # names of x = 0, 1, 2 …
+
+
+def in_order(series: Iterable[Series]) -> list[Series]:
+    """By their styles: the legends of all charts read alike."""
+    return sorted(series, key=lambda each: each.style)
+
+
+def short(value: float) -> float:
+    """Five digits are more than a screen can show. What is not finite has no place in a chart."""
+    return float(f"{value:.5g}") if math.isfinite(value) else math.nan
+
+
+def plain(value: Any) -> Any:
+    """A chart as JSON: NaN, which JSON lacks, as null."""
+    if isinstance(value, dict):
+        return {name: plain(x) for name, x in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(x) for x in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def styles(names: Sequence[str]) -> dict[str, int]:
+    """A style for each series, ours first: an agent looks alike in all reports."""
+    ours = ("isl", "boot_dqn", "ube", "sbeed", "dqn")
+    order = [*ours, *sorted(set(names) - set(ours))]
+    return {name: place for place, name in enumerate(order) if name in names}

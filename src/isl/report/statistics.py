@@ -1,0 +1,135 @@
+"""rliable's statistics of a family of tasks: intervals, probabilities of improvement, profiles."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from isl.errors import UsageError
+from isl.experiments import scores
+from isl.report.charts import Chart, Series, in_order
+from isl.report.collect import Group
+
+REPS = 400  # bootstrap samples: enough for two digits of an interval, and a report in seconds
+IMPROVEMENT_REPS = 100  # each is a rank test per task and pair, a thousand times slower
+THRESHOLDS = np.linspace(0.0, 1.0, 41)
+SCORED = ("deep_sea", "deep_sea_stochastic", "cartpole_swingup")  # with a score from 0 to 1
+_SCORE = {
+    "cartpole_swingup": "best return / 1,000",
+}
+_SOLVED = "share of the budget left when the task was solved, 0 if it never was"
+
+
+def charts(groups: list[Group], styles: dict[str, int]) -> list[Chart]:
+    """For each family with a score: three figures, on the tasks and seeds that all agents have."""
+    made = []
+    for family in SCORED:
+        matrices = _matrices([group for group in groups if group.family == family])
+        if matrices is None:
+            continue
+        tasks, by_who = matrices
+        sample = ", ".join(f"{who}: {len(m)} seeds" for who, m in by_who.items())
+        about = (
+            f"Score: {_SCORE.get(family, _SOLVED)}. {len(tasks)} task{'s' * (len(tasks) > 1)}, "
+            f"{sample}. 95 % stratified bootstrap intervals"
+        )
+        made.append(_iqm(family, about, by_who, styles))
+        if len(by_who) > 1:
+            made.append(_improvement(family, about, by_who, styles))
+        made.append(_profile(family, about, by_who, styles))
+    return made
+
+
+def _matrices(groups: list[Group]) -> tuple[list[str], scores.Scores] | None:
+    """Scores [seeds, tasks] of everybody on their common tasks; None if they have none."""
+    tasks_of: dict[str, set[str]] = {}
+    for group in groups:
+        if group.finished:
+            tasks_of.setdefault(group.who, set()).add(group.task)
+    common = set.intersection(*tasks_of.values()) if tasks_of else set()
+    rows = [
+        {
+            "task": group.task,
+            "agent": group.who,
+            "config_hash": group.config_hash,
+            "seed": run.seed,
+            "config.episodes": run.config["episodes"],
+            "solved_episode": (run.summary or {}).get("solved_episode"),
+            "best_return": (run.summary or {}).get("best_return") or 0.0,
+        }
+        for group in groups
+        if group.task in common
+        for run in group.finished
+    ]
+    if not rows:
+        return None
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    try:
+        matrices = scores.normalised(frame)
+    except UsageError:  # an agent without a seed that it has in all tasks
+        return None
+    return sorted(common), matrices
+
+
+def _iqm(family: str, about: str, by_who: scores.Scores, styles: dict[str, int]) -> Chart:
+    found = scores.interquartile_mean(by_who, REPS)
+    lines = []
+    for who, interval in found.items():
+        point, low, high = (float(x[0]) for x in interval)
+        line = Series(who, styles[who])
+        line.add(point, 0, low, high, text=f"{who}: {point:.3f}, from {low:.3f} to {high:.3f}")
+        lines.append(line)
+    return Chart(
+        id=f"iqm-{family}",
+        title=f"{family}: interquartile mean of the scores",
+        caption=f"{about} ({REPS} samples).",
+        x_label="interquartile mean",
+        y_label="",
+        series=in_order(lines),
+        kind="intervals",
+        range_x=(0.0, 1.0),
+    )
+
+
+def _improvement(family: str, about: str, by_who: scores.Scores, styles: dict[str, int]) -> Chart:
+    first = min(by_who, key=lambda who: styles[who])
+    pairs = [(first, other) for other in by_who if other != first]
+    found = scores.probability_of_improvement(by_who, pairs, IMPROVEMENT_REPS)
+    lines = []
+    for (_, other), interval in found.items():
+        point, low, high = (float(np.ravel(x)[0]) for x in interval)
+        line = Series(f"over {other}", styles[other])
+        text = f"{first} over {other}: {point:.3f}, from {low:.3f} to {high:.3f}"
+        line.add(point, 0, low, high, text=text)
+        lines.append(line)
+    return Chart(
+        id=f"improvement-{family}",
+        title=f"{family}: probability that {first} improves on the others",
+        caption=f"How likely a run of {first} has the higher score on a task drawn at random. "
+        f"{about} ({IMPROVEMENT_REPS} samples).",
+        x_label="probability of improvement",
+        y_label="",
+        series=in_order(lines),
+        kind="intervals",
+        reference=0.5,
+        range_x=(0.0, 1.0),
+    )
+
+
+def _profile(family: str, about: str, by_who: scores.Scores, styles: dict[str, int]) -> Chart:
+    lines = []
+    for who, interval in scores.performance_profile(by_who, THRESHOLDS, REPS).items():
+        line = Series(who, styles[who])
+        for x, y, low, high in zip(THRESHOLDS, *interval, strict=True):
+            line.add(float(x), float(y), float(low), float(high))
+        lines.append(line)
+    return Chart(
+        id=f"profile-{family}",
+        title=f"{family}: performance profile",
+        caption=f"The share of runs with a score above τ. {about} ({REPS} samples).",
+        x_label="score τ",
+        y_label="share of runs above τ",
+        series=in_order(lines),
+        range_x=(0.0, 1.0),
+        range_y=(0.0, 1.0),
+    )
