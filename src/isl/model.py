@@ -226,6 +226,7 @@ class Model:
             file.normalize,
             torso,
         )
+        file.check_memory(model._agent, model._observations)
         model._learner = file.learner(model._agent)
         model.num_timesteps = file.num_timesteps
         model._file = file

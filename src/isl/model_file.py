@@ -7,6 +7,7 @@ of ours. Any other has to be given.
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,15 +16,18 @@ import jax.numpy as jnp
 
 import isl
 from isl import agents, envs, files, spaces
-from isl.agent import Agent
+from isl.agent import Agent, Transition
 from isl.config import Config
-from isl.errors import DamagedFile, UsageError
+from isl.errors import DamagedFile, UnsupportedFormat, UsageError
+from isl.networks import dummy_observation
 from isl.training import checkpoint
 
 if TYPE_CHECKING:
     from isl.model import Model
 
 MAX_BYTES = 1 << 38
+MAX_REPLAY_BYTES = 4 << 30  # that a file may ask for; raise it for a larger one that you trust
+MAX_NUMBERS = 1 << 24  # in one observation
 _FIELDS: dict[str, type] = {
     "agent": str,
     "hyper": dict,
@@ -108,6 +112,24 @@ class ModelFile:
             raise DamagedFile(self.path, f"holds a bad hyper-parameter: {error}") from None
         return config
 
+    def check_memory(self, agent: Agent, observations: spaces.Observations) -> None:
+        """A few bytes can ask for any replay: refuse what no honest small file would."""
+
+        def stored() -> Any:
+            key, obs = jax.random.key(0), dummy_observation(observations.seen)
+            step = Transition(obs, jnp.int32(0), jnp.float32(0), jnp.float32(0), obs)
+            return agent.observe(agent.init(key), step, key)[1]
+
+        item = jax.tree.leaves(jax.eval_shape(stored))
+        per_step = sum(x.size * x.dtype.itemsize for x in item)
+        needed = per_step * agent.schedule.replay_capacity
+        if needed > MAX_REPLAY_BYTES:
+            raise DamagedFile(
+                self.path,
+                f"asks for a replay of {needed / 2**30:.3g} GiB, the limit is "
+                f"{MAX_REPLAY_BYTES / 2**30:g} (isl.model_file.MAX_REPLAY_BYTES)",
+            )
+
     def observations(self) -> spaces.Observations:
         """How the model reads observations."""
         return spaces.observations(self._space("observation_space"))
@@ -118,6 +140,7 @@ class ModelFile:
 
     def _space(self, name: str) -> Any:
         try:
+            _check_size(self._meta[name])
             return spaces.from_description(self._meta[name])
         except Exception as error:  # whatever nonsense Gymnasium refuses
             reason = " ".join(str(error).split())
@@ -132,7 +155,15 @@ class ModelFile:
     def learner(self, agent: Agent) -> Any:
         """The learned state, for the agent that the file describes."""
         template = jax.eval_shape(agent.init, jax.random.key(0))
-        return jax.tree.map(jnp.array, self._part("learner", template))
+        try:
+            return jax.tree.map(jnp.array, self._part("learner", template))
+        except DamagedFile as error:
+            # The seal is right, so this is what was saved: by a version with other networks.
+            raise UnsupportedFormat(
+                self.path,
+                f"was saved by isl {self._meta.get('isl')} with other parameters than isl "
+                f"{isl.__version__} has ({error.reason}): use the version that wrote it",
+            ) from None
 
     def loop_state(self, template: Any) -> Any:
         """Where training stood."""
@@ -146,6 +177,18 @@ class ModelFile:
         prefix = f"['{name}']"
         arrays = {key: x for key, x in self._arrays.items() if key.startswith(prefix)}
         return checkpoint.restore(self.path, arrays, {name: template})[name]
+
+
+def _check_size(description: Any) -> None:
+    """Gymnasium allocates the bounds of a Box: bound them first."""
+    if isinstance(description, dict):
+        shape = description.get("shape")
+        if isinstance(shape, list) and math.prod(shape) > MAX_NUMBERS:
+            raise ValueError(f"shape {shape} is beyond the limit of {MAX_NUMBERS} numbers")
+        description = description.get("parts")
+    if isinstance(description, list):
+        for part in description:
+            _check_size(part)
 
 
 def read_model(path: Path) -> ModelFile:

@@ -12,7 +12,7 @@ from typing import Any
 
 import isl
 
-_PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy")
+_PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy", "gymnasium", "polars")
 
 
 @functools.cache

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from isl import files
-from isl.errors import DamagedFile
+from isl.errors import CannotWrite, DamagedFile
 
 FOLDER = "requests"
 FORMAT = 1
@@ -42,11 +43,12 @@ def write(root: Path, paths: Sequence[Path]) -> Path:
 def note_time_left(note: Path, seconds: float | None) -> None:
     """Say how long it will take; None: nobody is at work any more, or nothing is known yet."""
     path = note.with_suffix(".left.json")
-    if seconds is None:
-        files.remove(path)
-    else:
-        value = {"format": FORMAT, "seconds": round(seconds, 1), "at": round(time.time(), 1)}
-        files.write_json(path, value)
+    with suppress(CannotWrite):  # a full disk is the runs' to report, not the note's
+        if seconds is None:
+            files.remove(path)
+        else:
+            value = {"format": FORMAT, "seconds": round(seconds, 1), "at": round(time.time(), 1)}
+            files.write_json(path, value)
 
 
 def read(root: Path) -> list[Request]:

@@ -182,6 +182,21 @@ def compile_host(
         zeros = jax.tree.map(jnp.zeros_like, state.totals)
         return packing.pack(state._replace(totals=zeros)), state.totals
 
+    def first_divergence(packed: Packed) -> jax.Array:
+        """Of a metric; or the latest update, if by then the learner holds what is not finite.
+
+        Such as the second moment of a gradient whose square overflows: its parameters never move
+        again, while every metric stays finite.
+        """
+        state: State = packing.unpack(packed)
+        numbers = [
+            x for x in jax.tree.leaves(state.learner) if jnp.issubdtype(x.dtype, jnp.floating)
+        ]
+        sound = jnp.array([jnp.isfinite(x).all() for x in numbers]).all()
+        return jnp.where(
+            sound, state.diverged_at, jnp.minimum(state.diverged_at, state.updates - 1)
+        )
+
     packing = Packing(jax.eval_shape(init, streams("", 0)))
     # These run now and then, so XLA may compile them in a hurry.
     hurried = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
@@ -192,6 +207,6 @@ def compile_host(
         begin=begin,
         advance=advance,
         learner=hurried(lambda packed: packing.unpack(packed).learner),
-        diverged_at=hurried(lambda packed: packing.unpack(packed).diverged_at),
+        diverged_at=hurried(first_divergence),
         take_totals=hurried(take_totals, donate_argnums=0),
     )
