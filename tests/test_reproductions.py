@@ -3,6 +3,7 @@ from functools import lru_cache
 import pytest
 
 from isl.cli import main
+from isl.errors import UsageError
 from isl.experiments.reproductions import REPRODUCTIONS, jobs
 
 
@@ -42,3 +43,22 @@ def test_the_quick_version_is_small_and_covers_every_agent(name):
 def test_an_unknown_figure_is_one_line(capsys):
     assert main(["reproduce", "deep_see"]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_tranches_are_parts_of_the_figure_cheap_ones_first():
+    first = jobs("deep_sea", tranche=1)
+    assert len(first) == 21 * 10
+    # Seed by seed over all sizes, so that a tranche that is stopped has tried all of them.
+    assert [job.seeds for job in first[:22]] == [(0,)] * 21 + [(1,)]
+    assert [job.spec.task for job in first[:3]] == ["deep_sea/10", "deep_sea/12", "deep_sea/14"]
+    # What is done for a tranche counts for the whole figure.
+    whole = {(job.program, job.seeds) for job in jobs("deep_sea")}
+    assert {(job.program, job.seeds) for job in first} <= whole
+    assert {(job.program, job.seeds) for job in jobs("deep_sea", tranche=2)} <= whole
+    capped = jobs("deep_sea", tranche=3)
+    assert {job.spec.episodes for job in capped} == {2_000}
+    biased = {tuple(job.spec.hyper[n] for n in ("ell_bias", "ell_ensemble"))
+              for job in jobs("deep_sea", tranche=4)}  # fmt: skip
+    assert biased == {(True, 1), (True, 2)}
+    with pytest.raises(UsageError, match="tranches 1 to 2, got 3"):
+        jobs("cartpole_swingup", tranche=3)

@@ -1,4 +1,8 @@
-"""The paper's experiments as data: which agents, tasks, sizes, seeds and hyper-parameters."""
+"""The paper's experiments as data: which agents, tasks, sizes, seeds and hyper-parameters.
+
+Each comes at the paper's scale, as a small version of the same, and in tranches: the parts of it
+that say most for their cost, to be done first where there is no cluster.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +10,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from isl.errors import UsageError
 from isl.experiments.plan import Job
 from isl.experiments.sweep import jobs_of, tasks_of
 
 AGENTS = ("isl", "boot_dqn", "ube", "sbeed", "dqn")  # the paper's four, and our control
+KAPPAS = tuple(13 * 2.0**k for k in range(-4, 5))  # the figures' values; the text says 20·2^k
 TENTHS = tuple(k / 10 for k in range(11))
 
 
 @dataclass(frozen=True)
 class Part:
-    """A sweep over sizes, agents, one hyper-parameter at a time, and seeds."""
+    """A sweep over sizes, agents, values of hyper-parameters, and seeds."""
 
     family: str
     sizes: Sequence[int]
@@ -25,48 +31,97 @@ class Part:
     budget: Mapping[str, Any] = field(default_factory=dict)
 
     def jobs(self) -> list[Job]:
-        """Its runs, seed by seed."""
+        """Its runs."""
         tasks = tasks_of([self.family], list(self.sizes))
         return jobs_of(tasks, self.agents, self.grid, range(self.seeds), **self.budget)
 
 
-def _sea(family: str) -> tuple[list[Part], list[Part]]:
-    """Episodes to the tenth goal visit against size, as in the paper; and a small version."""
-    full = Part(family, range(10, 51, 2), 10, budget={"until_solved": True})
-    quick = Part(family, (6, 10, 14), 3, budget={"until_solved": True, "episodes": 600})
-    return [full], [quick]
+@dataclass(frozen=True)
+class Reproduction:
+    """One of the paper's figures."""
+
+    full: Sequence[Part]  # the paper's scale
+    quick: Sequence[Part]  # some minutes on two cores
+    tranches: Sequence[Sequence[Part]]  # numbered from 1
 
 
-def _ablation(sizes: Sequence[int], seeds: int, values: int, **budget: Any) -> list[Part]:
-    """κ, η₁ and η₂ in turn, the others at the preset's; `values` of each, evenly picked."""
-    kappas = [13 * 2.0**k for k in range(-4, 5)]  # the figures' values; the text says 20·2^k
-    series = {"kappa": kappas, "eta1": TENTHS, "eta2": TENTHS}
-    parts = []
-    for name, every in series.items():
-        step = max(1, (len(every) - 1) // (values - 1))
-        grid = {name: list(every)[::step]}
-        parts.append(Part("cartpole_swingup", sizes, seeds, ("isl",), grid, budget))
-    return parts
+def _until_solved(family: str, sizes: Sequence[int], seeds: int, *agents: str, **more: Any) -> Part:
+    """Up to the tenth goal visit, or the task's 10,000 episodes."""
+    return Part(family, sizes, seeds, agents, budget={"until_solved": True}, **more)
 
 
-# name → (the paper's scale, a small version of the same)
-REPRODUCTIONS: dict[str, tuple[list[Part], list[Part]]] = {
-    "deep_sea": _sea("deep_sea"),
-    "deep_sea_stochastic": _sea("deep_sea_stochastic"),
-    "cartpole_swingup": (
+def _sea(family: str, quick: Part, *more: Sequence[Part]) -> Reproduction:
+    """Episodes to the tenth goal visit against size."""
+    sizes = range(10, 51, 2)
+    capped = {"until_solved": True, "episodes": 2_000}
+    tranches = (
+        [_until_solved(family, sizes, 10, "isl")],
+        [_until_solved(family, (10, 20, 30, 40, 50), 3, "boot_dqn", "ube")],
+        [Part(family, (10, 20, 30), 3, ("dqn", "sbeed"), budget=capped)],
+        *more,
+    )
+    return Reproduction([_until_solved(family, sizes, 10, *AGENTS)], [quick], tranches)
+
+
+def _ablation(
+    sizes: Sequence[int], seeds: int, values: Mapping[str, Sequence[float]], **budget: Any
+) -> list[Part]:
+    """κ, η₁ and η₂ in turn, the others at the preset's."""
+    return [
+        Part("cartpole_swingup", sizes, seeds, ("isl",), {name: some}, budget)
+        for name, some in values.items()
+    ]
+
+
+_FEW_VALUES = {"kappa": KAPPAS[::2], "eta1": (0.0, 0.8, 1.0), "eta2": (0.0, 0.7, 1.0)}
+_ALL_VALUES = {"kappa": KAPPAS, "eta1": TENTHS, "eta2": TENTHS}
+
+REPRODUCTIONS = {
+    "deep_sea": _sea(
+        "deep_sea",
+        Part("deep_sea", (10, 20, 30), 2, budget={"until_solved": True, "episodes": 1_000}),
+        # What the ℓ networks' biases and a second set of them do.
+        [
+            _until_solved(
+                "deep_sea", (10, 30, 50), 5, "isl",
+                grid={"ell_bias": [True], "ell_ensemble": [1, 2]},
+            )
+        ],
+        [_until_solved("deep_sea", (60, 80, 100), 3, "isl")],  # beyond the paper
+        # "The complexity of BSP could probably be improved by enlarging the ensemble": one point.
+        [_until_solved("deep_sea", (50,), 3, "boot_dqn", grid={"ensemble": [40]})],
+    ),
+    "deep_sea_stochastic": _sea(
+        "deep_sea_stochastic",
+        Part("deep_sea_stochastic", (10, 20), 2, budget={"until_solved": True, "episodes": 3_000}),
+    ),
+    "cartpole_swingup": Reproduction(
         [Part("cartpole_swingup", range(20), 10)],
-        [Part("cartpole_swingup", (0, 10), 1, budget={"episodes": 20})],
+        [Part("cartpole_swingup", (0, 10), 1, budget={"episodes": 100})],
+        (
+            [Part("cartpole_swingup", (0, 5, 10, 15, 17, 19), 3, ("isl",))],
+            [Part("cartpole_swingup", (0, 10, 17), 2, ("boot_dqn", "ube", "sbeed", "dqn"))],
+        ),
     ),
-    "ablation": (
-        _ablation(range(20), 10, values=11),
-        _ablation((10,), 1, values=3, episodes=20),
+    "ablation": Reproduction(
+        _ablation(range(20), 10, _ALL_VALUES),
+        _ablation((10,), 1, {**_FEW_VALUES, "kappa": KAPPAS[::4]}, episodes=100),
+        (_ablation((10,), 2, _FEW_VALUES),),
     ),
-}
+}  # fmt: skip
 
 
-def jobs(name: str, quick: bool) -> list[Job]:
-    """The runs of a reproduction; one that two parts share is there once."""
-    found = {
-        (job.program, job.seeds): job for part in REPRODUCTIONS[name][quick] for job in part.jobs()
-    }
-    return list(found.values())
+def jobs(name: str, quick: bool = False, tranche: int | None = None) -> list[Job]:
+    """The runs of a reproduction; one that two parts share is there once.
+
+    Seed by seed, each over all sizes, the small ones first: whenever the work is stopped, every
+    size has been tried equally often.
+    """
+    chosen = REPRODUCTIONS[name]
+    parts = chosen.quick if quick else chosen.full
+    if tranche is not None:
+        if not 1 <= tranche <= len(chosen.tranches):
+            raise UsageError(f"{name} has the tranches 1 to {len(chosen.tranches)}, got {tranche}")
+        parts = chosen.tranches[tranche - 1]
+    found = {(job.program, job.seeds): job for part in parts for job in part.jobs()}
+    return sorted(found.values(), key=lambda job: (job.seeds, int(job.spec.task.split("/")[1])))

@@ -1,0 +1,90 @@
+"""From a finished run to its row in the tables of results, and from a row to its command."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from isl import files
+from isl.experiments import run_folder, store
+from isl.experiments.results_table import Row
+from isl.experiments.scores import has_goal
+from isl.experiments.spec import RunSpec, resolve
+
+# Settings beside the hyper-parameters that are part of a variant, with their usual values.
+_USUAL = {"mapping_seed": 42, "cohort_width": 1}
+
+
+def row_of(run: store.Run) -> Row:
+    """The row of a finished run of a compiled task."""
+    assert run.summary is not None
+    spec, summary = RunSpec(**run.config), run.summary
+    made = run.provenance[-1]  # where it ended; a run may have begun elsewhere
+    unsolved = has_goal(spec.task) and summary["solved_episode"] is None
+    commit = (made["git_sha"] or "")[:12] + ("+" if made["git_dirty"] else "")
+    return Row(
+        task=spec.task,
+        agent=spec.agent,
+        variant=variant_of(spec),
+        seed=run.seed,
+        config_hash=run.config_hash,
+        budget=spec.episodes or 0,
+        until_solved=spec.until_solved,
+        status=run.status.value,
+        solved_episode=summary["solved_episode"],
+        censored_at=summary["episodes"] if unsolved else None,
+        best_return=summary["best_return"],
+        episodes=summary["episodes"],
+        steps=summary["steps"],
+        records=_digest(run.path),
+        seconds=round(summary["wall_seconds"], 1),
+        isl=made["isl"],
+        commit=commit,
+        jax=made["jax"] or "",
+        cpu=made["cpu"],
+    )
+
+
+def _digest(run_dir: Path) -> str:
+    """Of the values, not of the file: a new version of Parquet's writer changes nothing."""
+    total = hashlib.sha256()
+    table = run_folder.read_episodes(run_dir)
+    for name in sorted(table.columns):
+        total.update(name.encode() + table[name].to_numpy().tobytes())
+    return total.hexdigest()[:12]
+
+
+def variant_of(spec: RunSpec) -> str:
+    """What a spec has that the task's preset has not, e.g. `eta1=0.5 kappa=26.0`."""
+    usual = resolve(
+        spec.task, spec.agent, {}, episodes=spec.episodes, until_solved=spec.until_solved
+    )
+    changed = {k: v for k, v in spec.hyper.items() if v != usual.hyper[k]}
+    for name, value in _USUAL.items():
+        if getattr(spec, name) not in (value, None):
+            changed[name] = getattr(spec, name)
+    return " ".join(f"{k}={files.canonical_json(changed[k]).decode()}" for k in sorted(changed))
+
+
+def settings_of(variant: str) -> dict[str, Any]:
+    """`eta1=0.5 hidden=[50,50]` → {"eta1": 0.5, "hidden": [50, 50]}."""
+    parts = (word.partition("=") for word in variant.split())
+    return {name: json.loads(value) for name, _, value in parts}
+
+
+def command_of(row: Row) -> list[str]:
+    """The arguments of `isl` that do the row's run: `train deep_sea/10 --agent isl …`."""
+    words = ["train", row.task, "--agent", row.agent, "--first-seed", str(row.seed)]
+    words += ["--episodes", str(row.budget)]
+    if row.until_solved:
+        words.append("--until-solved")
+    for name, value in settings_of(row.variant).items():
+        flag = name.replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{flag}" if value else f"--no-{flag}")
+        else:
+            values = value if isinstance(value, list) else [value]
+            words += [f"--{flag}", *map(str, values)]
+    return words
