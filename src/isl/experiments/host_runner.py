@@ -14,9 +14,11 @@ import jax.numpy as jnp
 
 from isl import agents, files, spaces
 from isl.agent import Agent
+from isl.experiments import tensorboard
 from isl.experiments.records import EpisodeRecorder
 from isl.experiments.seed_run import Listener, SeedRun, finish, progress, records_template
 from isl.experiments.spec import RunSpec
+from isl.experiments.tensorboard import RunLog
 from isl.status import Status
 from isl.training import checkpoint
 from isl.training.host import HostLoop, not_finite
@@ -54,6 +56,7 @@ def _train(
     checkpoint_seconds: float,
 ) -> None:
     assert spec.timesteps is not None
+    rows, logged = RunLog(run.path, spec.timesteps, loop.steps, loop.steps), loop.updates
     saved = time.monotonic()
     while loop.steps < spec.timesteps:
         if should_stop():
@@ -65,6 +68,7 @@ def _train(
         elapsed = time.perf_counter() - started
         run.seconds += elapsed
         run.recorder.add(steps.reward, steps.last, {})
+        logged = _log(loop, rows, run, logged, len(steps.reward) / elapsed)
         diverged = loop.diverged_at
         if diverged is not None:
             run.status = Status.DIVERGED
@@ -89,6 +93,20 @@ def _agent(config: bytes, seen: bytes, num_actions: int) -> Agent:
     space = spaces.from_description(files.parse_json(Path("space"), seen))
     agent: Agent = agents.load(spec.agent).make(spec.config(), space, num_actions)
     return agent
+
+
+def _log(loop: HostLoop, rows: RunLog, run: SeedRun, logged: int, steps_per_second: float) -> int:
+    """A row for TensorBoard, if one is due; up to which update the metrics have been logged."""
+    if not rows.due(loop.steps) or loop.updates == logged:
+        return logged
+    totals = loop.read_metrics()
+    metrics = {name: total / (loop.updates - logged) for name, total in totals.items()}
+    at = tensorboard.places(loop.steps, loop.agent.schedule.replay_capacity)
+    obs = tensorboard.observations(loop.stored(at))
+    values = tensorboard.progress_values(run.recorder, metrics, steps_per_second)
+    values |= tensorboard.belief_values(loop.agent, loop.learner, obs)
+    rows.add(loop.steps, loop.steps, values)
+    return loop.updates
 
 
 def _resume(loop: HostLoop, run: SeedRun) -> None:

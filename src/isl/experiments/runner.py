@@ -22,7 +22,7 @@ from isl import agents, files
 from isl.agent import Agent
 from isl.envs.base import Environment
 from isl.errors import Locked, UsageError
-from isl.experiments import beliefs, run_folder, store
+from isl.experiments import beliefs, run_folder, store, tensorboard
 from isl.experiments.host_runner import run_on_host
 from isl.experiments.records import EpisodeRecorder, counted_facts
 from isl.experiments.seed_run import Listener, SeedRun, finish, progress, records_template
@@ -170,7 +170,7 @@ def _advance(
             (prepared.warm_up, 0) if fresh else (prepared.chunk, program.updates_per_chunk)
         )
         started = time.perf_counter()  # compiled by now
-        cohort.state, steps, *_ = advance(cohort.state)
+        cohort.state, steps, *metrics = advance(cohort.state)
         jax.block_until_ready(cohort.state)
         elapsed = time.perf_counter() - started
         steps = jax.device_get(steps)
@@ -198,12 +198,38 @@ def _advance(
                     lambda x, i=position: np.asarray(x[i]), cohort.state.seeds.learner
                 )
                 finish(run, spec, learner, *(int(x) for x in cohort.state.counters))
-            listener(progress(run, len(steps.reward[position]) / elapsed, updates / elapsed))
+            steps_per_second = len(steps.reward[position]) / elapsed
+            if metrics:
+                means = {name: values[position] for name, values in metrics[0].items()}
+                _log(prepared, spec, cohort, run, means, steps_per_second)
+            listener(progress(run, steps_per_second, updates / elapsed))
         if time.monotonic() - cohort.since_checkpoint > checkpoint_seconds:
             for run in cohort.runs:
                 if run.status is Status.RUNNING:
                     _save(cohort, run)
             cohort.since_checkpoint = time.monotonic()
+
+
+def _log(
+    prepared: _Prepared,
+    spec: RunSpec,
+    cohort: _Cohort,
+    run: SeedRun,
+    metrics: dict[str, Any],
+    steps_per_second: float,
+) -> None:
+    """A row for TensorBoard, if one is due."""
+    done, steps = run.recorder.episodes, int(cohort.state.counters.steps)
+    if run.log is None:
+        run.log = tensorboard.RunLog(run.path, _budget(spec), done, steps)
+    if run.log.due(done):
+        position = cohort.runs.index(run)
+        at = tensorboard.places(steps, prepared.agent.schedule.replay_capacity)
+        obs = tensorboard.observations(cohort.state.seeds.storage)[position, at]
+        learner = jax.tree.map(lambda x: x[position], cohort.state.seeds.learner)
+        values = tensorboard.progress_values(run.recorder, metrics, steps_per_second)
+        values |= tensorboard.belief_values(prepared.agent, learner, obs)
+        run.log.add(done, steps, values)
 
 
 def _budget(spec: RunSpec) -> int:

@@ -14,6 +14,7 @@ from isl.experiments.beliefs import Probes
 from isl.experiments.records import EpisodeRecorder, measures
 from isl.experiments.snapshots import Snapshots
 from isl.experiments.spec import RunSpec
+from isl.experiments.tensorboard import RunLog
 from isl.status import Status
 from isl.training import checkpoint
 
@@ -45,6 +46,7 @@ class SeedRun:
     recorder: EpisodeRecorder
     seconds: float = 0.0  # of computing, without compilation
     snapshots: Snapshots | Probes | None = None
+    log: RunLog | None = None
     status: Status = Status.RUNNING
     message: str = ""
     measured: dict[str, Any] = field(default_factory=dict)  # once it has ended

@@ -13,6 +13,7 @@ compiled loop (isl.training.compiled): on the same task both make the same run, 
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import jax
@@ -80,6 +81,10 @@ class HostLoop:
         self._packed, totals = self._program.take_totals(self._packed)
         return {name: float(x) for name, x in jax.device_get(totals).items()}
 
+    def stored(self, at: NDArray[np.int64]) -> Any:
+        """Items of the replay by their places; the others are not copied."""
+        return _gather(self._program.unpack)(self._packed, at)
+
     def run(self, steps: int) -> Steps:
         """At least `steps` more transitions, and the updates that they make due."""
         end = self.steps + steps
@@ -139,6 +144,12 @@ def not_finite(update: int, schedule: Schedule, task: str) -> str:
     """What is said of a run whose loss or values stopped being finite at this update."""
     step = schedule.learning_starts + (update // schedule.updates + 1) * schedule.steps
     return f"update {update}, at step {step} of {task}, gave a value that is not finite"
+
+
+@lru_cache(maxsize=8)
+def _gather(unpack: Any) -> Any:
+    traced = unpack.__wrapped__  # compiled together with the look-up, it copies nothing else
+    return jax.jit(lambda packed, at: jax.tree.map(lambda x: x[at], traced(packed).storage))
 
 
 def padded(x: NDArray[Any], capacity: int) -> NDArray[Any]:
