@@ -115,6 +115,29 @@ def checkpoint_scenario() -> SimpleNamespace:
     return SimpleNamespace(prepare=prepare, act=act, check=check)
 
 
+def model_scenario() -> SimpleNamespace:
+    """A model saved over an older one, as `Model.save` does it (isl.model_file.write_model)."""
+    from isl import model_file
+    from isl.training import checkpoint
+
+    def meta(steps: int) -> dict[str, object]:
+        made: dict[str, object] = {name: kind() for name, kind in model_file._FIELDS.items()}
+        return {**made, "type": "model", "num_timesteps": steps}
+
+    def save(folder: Path, step: int) -> None:
+        checkpoint.save_file(folder / "m.isl", {"learner": state_at(step)}, meta(step))
+
+    def check(folder: Path, died: bool) -> None:
+        found = model_file.read_model(folder / "m.isl")
+        assert found.num_timesteps in ((2, 3) if died else (3,))
+        save(folder, 4)
+        assert model_file.read_model(folder / "m.isl").num_timesteps == 4
+
+    return SimpleNamespace(
+        prepare=lambda folder: save(folder, 2), act=lambda folder: save(folder, 3), check=check
+    )
+
+
 CONFIG = {"task": "deep_sea/4", "agent": "isl", "kappa": 1.0}
 
 
@@ -176,6 +199,40 @@ def run_scenario() -> SimpleNamespace:
         assert not list(folder.rglob(".tmp-*"))
 
     return SimpleNamespace(prepare=lambda folder: parquet(goal=3), act=write_run, check=check)
+
+
+def finish_scenario() -> SimpleNamespace:
+    """The end of a run: results, final parameters, manifest, and the generations pruned."""
+    from isl.experiments import store
+    from isl.training import checkpoint
+
+    def prepare(folder: Path) -> None:
+        run_dir = store.run_path(folder, CONFIG, 0)
+        with store.lock(run_dir):
+            store.start(run_dir, CONFIG)
+        for step in (7, 8):
+            checkpoint.save(run_dir, step, state_at(step), {"step": step})
+        parquet(goal=3)
+
+    def act(folder: Path) -> None:
+        run_dir = store.run_path(folder, CONFIG, 0)
+        files.write_bytes(run_dir / "episodes.parquet", parquet(goal=3))
+        checkpoint.save_final(run_dir, state_at(9), {"kind": "final"})
+        store.finish(run_dir, summary(0))
+
+    def check(folder: Path, died: bool) -> None:
+        run_dir = store.run_path(folder, CONFIG, 0)
+        assert store.verify(run_dir) == []
+        if not store.is_done(run_dir):
+            assert died
+            found = checkpoint.latest(run_dir, state_at(0))
+            assert found is not None, "the run lost what it would continue from"
+            assert found[1] == {"step": 8}
+            act(folder)
+        assert store.read_run(run_dir).status == "done"
+        assert store.verify(run_dir) == []
+
+    return SimpleNamespace(prepare=prepare, act=act, check=check)
 
 
 def merge_scenario() -> SimpleNamespace:
@@ -245,5 +302,11 @@ if __name__ == "__main__":
 
     # Still steps to die at, but a kill spares the page cache: the real ones would only cost time.
     files.steps.fsync = files.steps.fsync_dir = lambda where: None
-    chosen = {"checkpoint": checkpoint_scenario, "run": run_scenario, "merge": merge_scenario}
+    chosen = {
+        "checkpoint": checkpoint_scenario,
+        "model": model_scenario,
+        "run": run_scenario,
+        "finish": finish_scenario,
+        "merge": merge_scenario,
+    }
     print(kill_at_every_step(chosen[sys.argv[1]](), Path(sys.argv[2])))

@@ -16,9 +16,9 @@ ROOT = Path(__file__).parents[1]
 ISL = [sys.executable, "-c", "import sys; from isl.cli import main; sys.exit(main())"]
 
 
-def command(out, *more, seeds=4, episodes=2_000):
+def command(out, *more, seeds=4, episodes=2_000, sizes="3 4"):
     """Two configurations of an agent without networks: it compiles in a second or two."""
-    arguments = f"sweep deep_sea --agents tests.counting_agent --sizes 3 4 --seeds {seeds}"
+    arguments = f"sweep deep_sea --agents tests.counting_agent --sizes {sizes} --seeds {seeds}"
     budget = ["--episodes", str(episodes), "--out", str(out)]
     return [*ISL, *arguments.split(), *budget, *map(str, more)]
 

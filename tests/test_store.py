@@ -274,18 +274,6 @@ def test_of_ten_simultaneous_starts_one_does_the_work(tmp_path):
 # ------------------------------------------------------------------------------ damage
 
 
-@pytest.mark.parametrize("scenario", ["run", "merge"])
-def test_sigkill_at_every_step_leaves_valid_results(tmp_path, scenario):
-    kills = subprocess.run(
-        [sys.executable, "-m", "tests.fault_injection", scenario, tmp_path],
-        cwd=Path(__file__).parents[1],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert int(kills.stdout) >= 35
-
-
 @pytest.mark.parametrize("number", [errno.ENOSPC, errno.EROFS])
 def test_a_full_or_read_only_disk_at_every_step(tmp_path, fast_disk, number):
     (tmp_path / "whole").mkdir()

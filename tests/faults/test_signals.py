@@ -1,0 +1,108 @@
+"""Row 5: asked to stop at any moment, in any way: exit code 130, nobody left, same bits later."""
+
+import os
+import pty
+import random
+import signal
+import subprocess
+import time
+from contextlib import suppress
+
+import psutil
+import pytest
+
+from tests.sweeps import ROOT, command, finish, hashes, start, tree, wait_for
+
+BUDGET = {"seeds": 3, "episodes": 30_000, "sizes": "3"}
+KINDS = ("SIGINT", "SIGTERM", "double SIGINT", "closed terminal")
+# Before Python has begun to run the command, a signal does what it does to any Python program.
+EARLY = {-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP}
+
+
+def in_terminal(arguments):
+    """A command in a terminal of its own, and the far end of that terminal."""
+    near, far = pty.openpty()
+    # A shell of a terminal is the leader of its session, which the closing reaches first.
+    code = "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    code += "os.execv(sys.argv[1], sys.argv[1:])"
+    process = subprocess.Popen(
+        [arguments[0], "-c", code, *arguments],
+        cwd=ROOT,
+        stdin=far,
+        stdout=far,
+        stderr=far,
+        start_new_session=True,
+        env={**os.environ, "TERM": "xterm", "COLUMNS": "120", "LINES": "40"},
+    )
+    os.close(far)
+    return process, near
+
+
+def stop(kind, out, delay):
+    """Start the sweep, stop it after a while; its exit code and whoever is left of it."""
+    near = None
+    if kind == "closed terminal":
+        process, near = in_terminal(command(out, "--checkpoint-seconds", "0.2", **BUDGET))
+        os.set_blocking(near, False)
+    else:
+        process = start(command(out, "--checkpoint-seconds", "0.2", **BUDGET))
+    end = time.monotonic() + delay
+    while time.monotonic() < end:
+        if near is not None:
+            with suppress(OSError):
+                os.read(near, 1 << 16)  # a terminal that nobody reads fills up
+        time.sleep(0.02)
+    members = tree(process)
+    match kind:
+        case "SIGINT":
+            process.send_signal(signal.SIGINT)
+        case "SIGTERM":
+            process.send_signal(signal.SIGTERM)
+        case "double SIGINT":
+            process.send_signal(signal.SIGINT)
+            time.sleep(0.3)
+            process.send_signal(signal.SIGINT)
+        case "closed terminal":
+            os.close(near)
+    process.communicate(timeout=30)
+    _, left = psutil.wait_procs(members, timeout=5)
+    return process.returncode, left
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole")
+    finish(command(out, **BUDGET))
+    return hashes(out)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stopped_at_random_moments(tmp_path, whole, often, tally, kind):
+    if kind not in often(("closed terminal", "SIGTERM"), KINDS):
+        pytest.skip("takes long: make faults")
+    draw, times = random.Random(kind), often(1, 20)
+    codes = []
+    for number in range(times):
+        # Some while it starts, the others while its workers compute.
+        code, left = stop(kind, tmp_path, draw.uniform(0, 2) if number % 4 == 3 else 4 + number / 4)
+        assert not left, f"{kind}: {left} outlived the command"
+        assert code == 130 or code in EARLY or code == 0, code
+        codes.append(code)
+        for name, digest in hashes(tmp_path).items():
+            assert whole[name] == digest
+    assert 130 in codes
+    finish(command(tmp_path, **BUDGET))
+    assert hashes(tmp_path) == whole
+    said = ", ".join(f"{codes.count(code)} × {code}" for code in sorted(set(codes)))
+    tally(5, f"{kind}: {times} moments, exit codes {said}; 0 orphans, same bits")
+
+
+def test_nohup_outlives_the_terminal(tmp_path):
+    arguments = command(tmp_path, seeds=1, episodes=2_000)
+    ignoring = "import os, signal, sys; signal.signal(signal.SIGHUP, signal.SIG_IGN); "
+    ignoring += "os.execv(sys.argv[1], sys.argv[1:])"
+    process = start([arguments[0], "-c", ignoring, *arguments])
+    wait_for(lambda: list(tmp_path.rglob("config.json")))
+    process.send_signal(signal.SIGHUP)
+    printed, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, printed
