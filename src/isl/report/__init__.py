@@ -20,7 +20,7 @@ from isl import __version__, files
 from isl.report import beliefs, curves, figures, scaling, statistics, tables
 from isl.report.charts import Chart, styles
 from isl.report.collect import Collected, collect_runs
-from isl.report.page import page, table_html
+from isl.report.page import html_page, table_html
 
 __all__ = ["inspection_page", "write_report"]
 
@@ -87,7 +87,7 @@ def _page(
         "csv": {table.id: table.csv() for table in made},
     }
     subtitle = f"{sum(found.counts.values())} runs in {found.root}, isl {__version__}"
-    return page("Report of runs", subtitle, sections, data)
+    return html_page("Report of runs", subtitle, sections, data)
 
 
 def _overview(found: Collected) -> str:
@@ -104,4 +104,4 @@ def inspection_page(title: str, subtitle: str, believed: Sequence[beliefs.Item])
     """The inside of agents alone, as a page of its own."""
     inside = '<div id="beliefs" class="card"></div>'
     data: dict[str, Any] = {"charts": {}, "beliefs": list(believed), "csv": {}}
-    return page(title, subtitle, [("inside", "What the agent believes", inside)], data)
+    return html_page(title, subtitle, [("inside", "What the agent believes", inside)], data)

@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from isl import files
 from isl.errors import DamagedFile
 from isl.experiments import snapshots
 from isl.experiments.scores import has_goal
+from isl.experiments.store import Run
 from isl.report.collect import Collected, Group
+from isl.training import checkpoint
 
 MOST_RUNS = 12
 MOST_BYTES = 5 << 20  # of all runs together, before they become text
 MOST_FRAMES = 80
+LANDMARKS = "probes.safetensors"  # as isl.experiments.beliefs writes it, which needs JAX
 
 Maps = Mapping[str, NDArray[Any]]
 Item = dict[str, Any]
@@ -24,32 +29,45 @@ Item = dict[str, Any]
 
 def items(found: Collected) -> list[Item]:
     """For each task and agent with snapshots the first seed that has them, largest tasks first."""
-    shown: list[tuple[Group, int, Maps]] = []
+    shown: list[tuple[Group, Run, Maps, list[str]]] = []
     for group in sorted(found.groups, key=lambda g: (g.who != "isl", g.family, -(g.number or 0))):
         for run in group.finished:
-            if len(shown) < MOST_RUNS and (run.path / snapshots.FILE).is_file():
-                try:
-                    shown.append((group, run.seed, snapshots.read(run.path)))
-                except (DamagedFile, OSError) as error:
-                    found.problems.append(str(error))
-                    continue
+            try:
+                recorded = _recorded(run.path) if len(shown) < MOST_RUNS else None
+            except (DamagedFile, OSError) as error:
+                found.problems.append(str(error))
+                continue
+            if recorded is not None:
+                shown.append((group, run, *recorded))
                 break
     packed = []
-    for group, seed, maps in shown:
-        run = next(run for run in group.runs if run.seed == seed)
+    for group, run, maps, labels in shown:
         try:
             item = pack(
-                f"{group.task}, {group.who}, seed {seed}",
+                f"{group.task}, {group.who}, seed {run.seed}",
                 maps,
                 kappa=run.config["hyper"].get("kappa"),
                 size=group.number if has_goal(group.task) else None,
+                labels=labels,
                 most_bytes=MOST_BYTES // len(shown),
             )
         except (KeyError, ValueError, IndexError) as error:
-            found.problems.append(f"{run.path / snapshots.FILE}: has strange content: {error!r}")
+            found.problems.append(f"{run.path}: its snapshots have strange content: {error!r}")
         else:
             packed.append(item)
     return packed
+
+
+def _recorded(run_dir: Path) -> tuple[Maps, list[str]] | None:
+    """What a run recorded over training, on its grid or at its landmarks; names of the latter."""
+    if (run_dir / snapshots.FILE).is_file():
+        return snapshots.read(run_dir), []
+    path = run_dir / LANDMARKS
+    if not path.is_file():
+        return None
+    arrays, meta = checkpoint.unpack(path, files.read_bytes(path, checkpoint.MAX_MODEL_BYTES))
+    names = [str(name) for name in meta.get("landmarks", [])]
+    return {name.strip("[]'"): values for name, values in arrays.items()}, names
 
 
 def pack(

@@ -20,7 +20,7 @@ from isl.report.tables import Cell, Table
 SCRIPTS = ("majorant.js", "charts.js", "beliefs.js", "report.js")
 
 
-def page(title: str, subtitle: str, sections: Sequence[tuple[str, str, str]], data: Any) -> str:
+def html_page(title: str, subtitle: str, sections: Sequence[tuple[str, str, str]], data: Any) -> str:
     """The file: sections are (id, heading, HTML), `data` is what the script draws."""
     script = "".join(_asset(name) for name in SCRIPTS).replace('"use strict";\n', "")
     script = f'"use strict";\n{script}'
