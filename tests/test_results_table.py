@@ -10,17 +10,7 @@ from isl.errors import DamagedFile
 from isl.experiments import results_rows, results_table, store
 from isl.experiments.results_table import Row, add, merge, read, read_folder, to_csv
 from isl.experiments.spec import resolve
-
-
-def row(seed=0, **changes):
-    values = {
-        "task": "deep_sea/10", "agent": "isl", "variant": "", "seed": seed,
-        "config_hash": "0123456789ab", "budget": 10_000, "until_solved": True, "status": "done",
-        "solved_episode": 300 + seed, "censored_at": None, "best_return": 0.99, "episodes": 310,
-        "steps": 3100, "records": "ba9876543210", "seconds": 1.5, "isl": "0.1.0",
-        "commit": "abcdef012345", "jax": "0.10.2", "cpu": "AMD, of some kind",
-    }  # fmt: skip
-    return Row(**values | changes)
+from tests.results import row
 
 
 def test_read_gives_what_was_written(tmp_path):
@@ -38,7 +28,7 @@ def test_read_gives_what_was_written(tmp_path):
 def test_merging_is_free_of_order_and_may_be_repeated():
     """Equal numbers from two machines: the same row stays whoever comes first."""
     here, there = row(1, cpu="A", seconds=2.0), row(1, cpu="B", seconds=1.0)
-    rows = [row(0), here, there, row(2), row(0, task="deep_sea/8", config_hash="ff")]
+    rows = [row(0), here, there, row(2), row(0, task="deep_sea/8")]
     texts = {to_csv(merge(order).rows) for order in itertools.permutations(rows)}
     assert len(texts) == 1
     once = merge(rows)
@@ -57,9 +47,7 @@ def test_a_conflict_is_reported_and_nothing_is_overwritten(tmp_path):
     add(tmp_path / "ablation.csv", [row(1)])
     assert len(read_folder(tmp_path)) == 2
     add(tmp_path / "cartpole_swingup.csv", [other])
-    with pytest.raises(
-        DamagedFile, match=r"two results of deep_sea/10 isl seed 0 \[0123456789ab\]"
-    ):
+    with pytest.raises(DamagedFile, match="two results of deep_sea/10 isl seed 0"):
         read_folder(tmp_path)
 
 

@@ -1,35 +1,151 @@
-"""`isl reproduce NAME`: the paper's experiments, at its scale or small; repeating continues."""
+"""`isl reproduce NAME`: the paper's experiments. Results accumulate; repeating continues."""
 
 from __future__ import annotations
 
 import argparse
+import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from isl.commands import options as shared
-from isl.experiments.plan import Job
+from isl.errors import UsageError
+from isl.experiments import results_figures, results_page, results_table, store
+from isl.experiments.calibration import seconds_per_step
+from isl.experiments.cost import described, estimate
+from isl.experiments.plan import Job, Supervision
+from isl.experiments.provenance import provenance
 from isl.experiments.reproductions import REPRODUCTIONS, jobs
+from isl.experiments.results_rows import row_of
+from isl.experiments.results_summary import exponent_text, exponents, who
+from isl.experiments.spec import RunSpec
 from isl.status import ExitCode
+
+CHECKOUT = Path("docs/results")  # where the project's own tables are
 
 
 def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     parser.add_argument("name", choices=list(REPRODUCTIONS), help="which of the paper's figures")
-    parser.add_argument("--quick", action="store_true", help="a small version of the same")
+    part = parser.add_mutually_exclusive_group()
+    part.add_argument("--quick", action="store_true", help="a small version, some minutes")
+    part.add_argument(
+        "--tranche", type=shared.whole_number, metavar="K", help="only this part of it, from 1"
+    )
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--cost", action="store_true", help="say what it would cost, and end")
+    instead.add_argument("--figures", action="store_true", help="draw what there is, and end")
+    parser.add_argument(
+        "--cores", type=shared.whole_number, metavar="K", help="tell the cost on K cores too"
+    )
+    parser.add_argument(
+        "--max-core-hours",
+        type=shared.number,
+        metavar="H",
+        help="start no run once runs have taken so much",
+    )
+    parser.add_argument(
+        "--record",
+        type=Path,
+        metavar="DIR",
+        help="the tables of results: rows are taken from there and added there; "
+        "default: docs/results in a checkout, else OUT/results, which --quick always uses",
+    )
     shared.add_executor_options(parser)
     parser.add_argument(
         "--workers", type=shared.whole_number, metavar="P", help="processes; default: one per core"
     )
-    parser.add_argument("--out", type=Path, default=Path("runs"), help="folder for the results")
+    parser.add_argument("--out", type=Path, default=Path("runs"), help="folder for the runs")
 
 
 def run(options: argparse.Namespace) -> ExitCode:
-    wanted = jobs(options.name, options.quick)
-    seeds = sum(len(job.seeds) for job in wanted)
-    steps = sum(_most_steps(job) for job in wanted)
-    print(f"{seeds} runs, at most {steps:,} environment steps; the same command continues them")
-    return shared.execute(wanted, options)
+    for name in ("cores", "max_core_hours"):
+        value = getattr(options, name)
+        if value is not None and not value > 0:
+            raise UsageError(f"--{name.replace('_', '-')} must be above 0, got {value}")
+    folder = _tables(options)
+    if options.figures:
+        _draw(options.name, folder)
+        return ExitCode.OK
+    wanted = jobs(options.name, options.quick, options.tranche)
+    rows = results_table.read_folder(folder)
+    left = missing(wanted, rows)
+    runs = sum(len(job.seeds) for job in wanted)
+    print(f"{options.name}: {runs} runs, {runs - sum(len(j.seeds) for j in left)} in {folder}")
+    if left:
+        print(_cost(left, rows, options))
+        if options.cost:
+            return ExitCode.OK
+        # What Cartpole's agents believe at a few states costs nothing; a sea's maps are large.
+        options.snapshots = options.name == "cartpole_swingup"
+        hours = math.inf if options.max_core_hours is None else options.max_core_hours
+        recorder = _Recorder(folder / f"{options.name}.csv")
+        code = shared.execute(left, options, Supervision(recorder, hours * 3600, in_order=True))
+        if recorder.conflicts:
+            code = ExitCode.FAILED
+    else:
+        code = ExitCode.OK
+    if not options.cost:
+        _draw(options.name, folder)
+    return code
 
 
-def _most_steps(job: Job) -> int:
-    longest = job.spec.environment().max_episode_steps
-    return len(job.seeds) * (job.spec.episodes or 0) * longest
+def missing(wanted: Sequence[Job], rows: Sequence[results_table.Row]) -> list[Job]:
+    """The jobs whose runs have no row yet; a row needs no folder of its run."""
+    done = {row.key for row in rows}
+    left = []
+    for job in wanted:
+        seeds = tuple(seed for seed in job.seeds if (job.program, seed) not in done)
+        if seeds:
+            left.append(Job(job.spec, seeds))
+    return left
+
+
+class _Recorder:
+    """Adds a row for each finished run at once, so that an interruption loses none."""
+
+    def __init__(self, table: Path) -> None:
+        self._table = table
+        self.conflicts = 0
+
+    def __call__(self, run: store.Run) -> None:
+        for kept, refused in results_table.add(self._table, [row_of(run)]):
+            self.conflicts += 1
+            print(
+                f"{self._table} has another result of {kept.task} {kept.agent} seed {kept.seed} "
+                f"[{kept.config_hash}] by {kept.commit}, which stays; {run.path} is of "
+                f"{refused.commit}: delete one of them"
+            )
+
+
+def _tables(options: argparse.Namespace) -> Path:
+    if options.record is not None:
+        return Path(options.record)
+    in_checkout = CHECKOUT.is_dir() and not options.quick
+    return CHECKOUT if in_checkout else Path(options.out) / "results"
+
+
+def _cost(
+    left: Sequence[Job], rows: Sequence[results_table.Row], options: argparse.Namespace
+) -> str:
+    def measure(specs: Sequence[RunSpec]) -> list[float]:
+        print(f"measuring the speed of {len(specs)} configurations …", flush=True)
+        return seconds_per_step(specs)
+
+    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    cores = [options.workers or here, *([options.cores] if options.cores else [])]
+    return described(estimate(left, rows, provenance()["cpu"], measure), cores)
+
+
+def _draw(name: str, folder: Path) -> None:
+    """The figure, the exponents and the pages, from the tables alone."""
+    rows = results_table.read_folder(folder)
+    _, family = results_figures.FIGURES[name]
+    try:
+        written = [*results_figures.draw(name, rows, folder), *results_page.update(folder, rows)]
+    except UsageError as error:  # the runs are done; the rest can be had later
+        print(f"not drawn: {error}")
+        return
+    if family.startswith("deep_sea"):
+        for (agent, variant), exponent in exponents(rows, family).items():
+            print(f"{who(agent, variant)}: episodes to solve {exponent_text(exponent)}")
+    print(f"written: {', '.join(map(str, written))}" if written else "no rows to draw yet")

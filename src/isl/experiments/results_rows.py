@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from pathlib import Path
-from typing import Any
 
 from isl import files
 from isl.experiments import run_folder, store
-from isl.experiments.results_table import Row
+from isl.experiments.results_table import Row, settings_of
 from isl.experiments.scores import has_goal
 from isl.experiments.spec import RunSpec, resolve
 
@@ -39,7 +37,7 @@ def row_of(run: store.Run) -> Row:
         episodes=summary["episodes"],
         steps=summary["steps"],
         records=_digest(run.path),
-        seconds=round(summary["wall_seconds"], 1),
+        seconds=round(summary["wall_seconds"], 3),
         isl=made["isl"],
         commit=commit,
         jax=made["jax"] or "",
@@ -66,12 +64,6 @@ def variant_of(spec: RunSpec) -> str:
         if getattr(spec, name) not in (value, None):
             changed[name] = getattr(spec, name)
     return " ".join(f"{k}={files.canonical_json(changed[k]).decode()}" for k in sorted(changed))
-
-
-def settings_of(variant: str) -> dict[str, Any]:
-    """`eta1=0.5 hidden=[50,50]` → {"eta1": 0.5, "hidden": [50, 50]}."""
-    parts = (word.partition("=") for word in variant.split())
-    return {name: json.loads(value) for name, _, value in parts}
 
 
 def command_of(row: Row) -> list[str]:

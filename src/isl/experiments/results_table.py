@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 import time
 import types
@@ -78,6 +79,12 @@ class Row(NamedTuple):
     def order(self) -> tuple[Any, ...]:
         """How a table is sorted: sizes as numbers; the rest decides between equal results."""
         return (self.family, self.size, self.agent, self.variant, self.budget, self.seed, str(self))
+
+
+def settings_of(variant: str) -> dict[str, Any]:
+    """`eta1=0.5 hidden=[50,50]` → {"eta1": 0.5, "hidden": [50, 50]}."""
+    parts = (word.partition("=") for word in variant.split())
+    return {name: json.loads(value) for name, _, value in parts}
 
 
 class Merged(NamedTuple):
