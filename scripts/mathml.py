@@ -10,8 +10,15 @@ import re
 from typing import Any
 
 from latex2mathml.converter import convert
+from mkdocs.exceptions import PluginError
 
 _MARKED = re.compile(r'<(span|div) class="arithmatex">\\[(\[](.*?)\\[)\]]</\1>', re.DOTALL)
+_IN_ITS_WORDS = {  # LaTeX that latex2mathml does not know → what it does know
+    "{aligned}": "{split}",
+    r"\arg": r"\text{arg}\,",
+    r"\_": "_",
+    r"\!": "",
+}
 
 
 def on_page_content(content: str, **_: Any) -> str:
@@ -20,6 +27,10 @@ def on_page_content(content: str, **_: Any) -> str:
 
 
 def _formula(found: re.Match[str]) -> str:
-    display = "block" if found[1] == "div" else "inline"
-    latex = html.unescape(found[2]).replace(r"\!", "")  # a thin negative space it does not know
-    return convert(latex, display=display)
+    latex = html.unescape(found[2])
+    for ours, its in _IN_ITS_WORDS.items():
+        latex = latex.replace(ours, its)
+    mathml: str = convert(latex, display="block" if found[1] == "div" else "inline")
+    if "\\" in mathml:
+        raise PluginError(f"a formula was not understood; see _IN_ITS_WORDS: {found[2]}")
+    return mathml
