@@ -34,12 +34,12 @@ def test_rows_accumulate_and_need_no_folders(small, capsys):
     assert isl("reproduce deep_sea --tranche 2 --out a --record r --workers 1") == 0
     rows = results_table.read_folder(small / "r")
     assert [(r.task, r.seed) for r in rows] == [("deep_sea/4", 0)]
-    assert "deep_sea: 1 runs, 0 in r" in capsys.readouterr().out
+    assert "deep_sea: 1 runs, 0 of them in r" in capsys.readouterr().out
 
     # Elsewhere, with the table alone: only what is missing is run.
     assert isl("reproduce deep_sea --out b --record r --workers 1") == 0
     said = capsys.readouterr().out
-    assert "deep_sea: 4 runs, 1 in r" in said
+    assert "deep_sea: 4 runs, 1 of them in r\n" in said
     assert "on 1 core: at most" in said
     assert {(run.task, run.seed) for run in store.scan(small / "b")} == {
         ("deep_sea/3", 0),
@@ -50,6 +50,12 @@ def test_rows_accumulate_and_need_no_folders(small, capsys):
     assert len(rows) == 4
     assert (small / "r/deep_sea.svg").is_file()
     assert (small / "r/deep_sea.png").is_file()
+
+    # Rows of another machine count too, and are said to be its own.
+    table = small / "s/deep_sea.csv"
+    results_table.add(table, [row._replace(cpu="another") for row in rows])
+    assert isl("reproduce deep_sea --record s --out c") == 0
+    assert "4 of them in s (4 with another JAX or processor" in capsys.readouterr().out
 
     # All there: nothing runs, and the tables alone draw the same figure.
     before = (small / "r/deep_sea.svg").read_bytes()

@@ -69,8 +69,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     wanted = jobs(options.name, options.quick, options.tranche)
     rows = results_table.read_folder(folder)
     left = missing(wanted, rows)
-    runs = sum(len(job.seeds) for job in wanted)
-    print(f"{options.name}: {runs} runs, {runs - sum(len(j.seeds) for j in left)} in {folder}")
+    print(f"{options.name}: {_standing(wanted, rows, folder)}")
     if left:
         print(_cost(left, rows, options))
         if options.cost:
@@ -98,6 +97,18 @@ def missing(wanted: Sequence[Job], rows: Sequence[results_table.Row]) -> list[Jo
         if seeds:
             left.append(Job(job.spec, seeds))
     return left
+
+
+def _standing(wanted: Sequence[Job], rows: Sequence[results_table.Row], folder: Path) -> str:
+    """How many runs have a row already, and how many of those rows come from elsewhere."""
+    keys = {(job.program, seed) for job in wanted for seed in job.seeds}
+    done = [row for row in rows if row.key in keys]
+    here = provenance()
+    foreign = sum((row.jax, row.cpu) != (here["jax"], here["cpu"]) for row in done)
+    text = f"{len(keys)} runs, {len(done)} of them in {folder}"
+    if foreign:
+        text += f" ({foreign} with another JAX or processor: the last bits may differ here)"
+    return text
 
 
 class _Recorder:

@@ -1,0 +1,61 @@
+"""The scripts beside the results: rows done again, the film of a swing-up, learning curves."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+from isl.cli import main
+from isl.experiments import results_rows, results_table, store
+
+SCRIPTS = Path(__file__).parents[1] / "scripts"
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """Run a script as from the command line; its exit code."""
+    monkeypatch.setenv("PYTHONPATH", str(SCRIPTS.parent))
+
+    def run(name, *arguments):
+        monkeypatch.setattr(sys, "argv", [name, *map(str, arguments)])
+        with pytest.raises(SystemExit) as ended:
+            runpy.run_path(str(SCRIPTS / name), run_name="__main__")
+        return ended.value.code
+
+    return run
+
+
+def trained(out, command):
+    """The runs of a command."""
+    assert main(f"train {command} --workers 1 --out {out}".split()) == 0
+    return sorted(store.scan(out), key=lambda run: run.seed)
+
+
+def test_rows_are_done_again_and_a_wrong_one_is_found(tmp_path, script, capsys):
+    (run,) = trained(tmp_path / "runs", "deep_sea/3 --agent tests.counting_agent --episodes 30")
+    row = results_rows.row_of(run)
+    results_table.add(tmp_path / "deep_sea.csv", [row])
+    assert script("check_rows.py", "--folder", tmp_path) == 0
+    assert "1 of 1 rows hold" in capsys.readouterr().out
+    wrong = row._replace(best_return=2.0, records="0" * 12)
+    (tmp_path / "deep_sea.csv").write_text(results_table.to_csv([wrong]))
+    assert script("check_rows.py", "--folder", tmp_path, "--table", "deep_sea") == 1
+    said = capsys.readouterr().out
+    assert f"best_return {row.best_return} instead of 2.0" in said
+    assert f"records {row.records} instead of 000000000000" in said
+    assert script("check_rows.py", "--folder", tmp_path / "nothing") == 2
+
+
+def test_a_film_and_learning_curves_of_a_cartpole_run(tmp_path, script, capsys):
+    tiny = "--agent dqn --hidden 4 --batch-size 4 --episodes 2 --seeds 2 --snapshots"
+    first, second = trained(tmp_path, f"cartpole_swingup/2 {tiny}")
+    film, picture = tmp_path / "swingup.gif", tmp_path / "learning.svg"
+    assert script("draw_swingup.py", first.path, film) == 0
+    assert film.read_bytes().startswith(b"GIF89a")
+    assert "cartpole_swingup/2 dqn seed 0: 20 episodes, median return" in capsys.readouterr().out
+    assert script("draw_learning.py", first.path, second.path, picture) == 0
+    assert "seed 1, upright: q̂ " in capsys.readouterr().out
+    assert picture.stat().st_size > 10_000
+    assert script("draw_swingup.py", tmp_path, film) == 2
+    assert script("draw_learning.py", tmp_path, picture) == 2
