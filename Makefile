@@ -32,8 +32,12 @@ format: $(STAMP)  ## rewrite the code the way lint wants it
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-figures: $(STAMP)  ## draw the figures of docs/theory.md again
+figures: $(STAMP)  ## draw the figures of docs/theory.md and, from its tables, docs/results again
 	$(BIN)/python scripts/draw_theory.py
+	$(BIN)/isl reproduce deep_sea --figures
+	$(BIN)/isl reproduce deep_sea_stochastic --figures
+	$(BIN)/isl reproduce cartpole_swingup --figures
+	$(BIN)/isl reproduce ablation --figures
 
 docs: $(STAMP)  ## the documentation site, in site/
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
