@@ -48,7 +48,7 @@ def reseal(run_dir, **changes):
     done = json.loads((run_dir / "DONE.json").read_text())
     del done["sha256"]
     for name in done["files"]:
-        done["files"][name] = files.sha256_file(run_dir / name)
+        done["files"][name] = files.sha256_bytes((run_dir / name).read_bytes())
     for name, value in changes.items():
         done[name] = value
     files.write_sealed_json(run_dir / "DONE.json", done)
@@ -131,7 +131,7 @@ def test_a_run_from_start_to_finish(tmp_path):
     assert not (run_dir / "failure.json").exists()
     listed = json.loads((run_dir / "DONE.json").read_text())["files"]
     assert set(listed) == {*RESULTS[:3], "checkpoint/step-000000000007.safetensors"}
-    assert listed == {name: files.sha256_file(run_dir / name) for name in listed}
+    assert listed == {name: files.sha256_bytes((run_dir / name).read_bytes()) for name in listed}
 
     with store.lock(run_dir):
         store.discard(run_dir)

@@ -189,18 +189,24 @@ def open_regular(path: Path) -> Iterator[BufferedReader]:
 def read_bytes(path: Path, max_bytes: int) -> bytes:
     """The content of a regular file of at most `max_bytes`."""
     with open_regular(path) as file:
-        size = os.fstat(file.fileno()).st_size
-        if size > max_bytes:
-            raise DamagedFile(path, f"has {size} bytes; the limit is {max_bytes}")
-        return file.read(size)
+        return file.read(check_size(path, file, max_bytes))
+
+
+def check_size(path: Path, file: BufferedReader, max_bytes: int) -> int:
+    """The size of an open file, which must be at most `max_bytes`."""
+    size = os.fstat(file.fileno()).st_size
+    if size > max_bytes:
+        raise DamagedFile(path, f"has {size} bytes; the limit is {max_bytes}")
+    return size
 
 
 def sha256_bytes(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def sha256_file(path: Path) -> str:
+def sha256_file(path: Path, max_bytes: int) -> str:
     with open_regular(path) as file:
+        check_size(path, file, max_bytes)  # a file of a terabyte may take up no space, but hours
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 

@@ -8,11 +8,13 @@ of ours. Any other has to be given.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import jax
 import jax.numpy as jnp
+from gymnasium.spaces import Discrete
 
 import isl
 from isl import agents, envs, files, spaces
@@ -25,6 +27,7 @@ from isl.training import checkpoint
 if TYPE_CHECKING:
     from isl.model import Model
 
+Reading = TypeVar("Reading")
 MAX_BYTES = 1 << 38
 MAX_REPLAY_BYTES = 4 << 30  # that a file may ask for; raise it for a larger one that you trust
 MAX_NUMBERS = 1 << 24  # in one observation
@@ -80,6 +83,8 @@ class ModelFile:
     def __init__(self, path: Path, arrays: checkpoint.Arrays, meta: dict[str, Any]) -> None:
         self.path = path
         self._arrays = arrays
+        # Every unit, state and action has parameters: no file can have more than it holds numbers.
+        self._numbers = sum(array.size for array in arrays.values())
         self._meta = meta
         self.task: str = meta["task"]
         self.kind: str = meta["kind"]
@@ -109,7 +114,10 @@ class ModelFile:
         try:
             config: Config = agents.load(self._meta["agent"]).Config().replace(self._meta["hyper"])
         except UsageError as error:
-            raise DamagedFile(self.path, f"holds a bad hyper-parameter: {error}") from None
+            raise self._bad("hyper-parameter", error) from None
+        for name, value in config.to_dict().items():
+            if name == "hidden" or "ensemble" in name:
+                self._check_held(sum(value) if isinstance(value, list) else value, name)
         return config
 
     def check_memory(self, agent: Agent, observations: spaces.Observations) -> None:
@@ -132,19 +140,37 @@ class ModelFile:
 
     def observations(self) -> spaces.Observations:
         """How the model reads observations."""
-        return spaces.observations(self._space("observation_space"))
+        space = self._space("observation_space")
+        if isinstance(space, Discrete) and not self._meta["torso"]:
+            self._check_held(int(space.n), "observation_space")
+        return self._read("observation_space", spaces.observations, space)
 
     def actions(self) -> spaces.Actions:
         """How the model's choices become actions."""
-        return spaces.actions(self._space("action_space"))
+        found = self._read("action_space", spaces.actions, self._space("action_space"))
+        self._check_held(found.number, "action_space")
+        return found
+
+    def _check_held(self, number: int, name: str) -> None:
+        if number > self._numbers:
+            told = f"{name} asks for {number}, the file holds {self._numbers} numbers"
+            raise DamagedFile(self.path, told)
+
+    def _read(self, name: str, reading: Callable[[Any], Reading], space: Any) -> Reading:
+        try:
+            return reading(space)
+        except UsageError as error:
+            raise self._bad(name, error) from None
+
+    def _bad(self, name: str, error: Exception) -> DamagedFile:
+        return DamagedFile(self.path, f"holds a bad {name}: {' '.join(str(error).split())}")
 
     def _space(self, name: str) -> Any:
         try:
             _check_size(self._meta[name])
             return spaces.from_description(self._meta[name])
         except Exception as error:  # whatever nonsense Gymnasium refuses
-            reason = " ".join(str(error).split())
-            raise DamagedFile(self.path, f"holds a bad {name}: {reason}") from None
+            raise self._bad(name, error) from None
 
     def compiled_task(self) -> Any:
         """The compiled task of ours that the model was trained on, or None."""

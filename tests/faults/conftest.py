@@ -31,14 +31,14 @@ def pytest_configure(config):
     config.stash[_COUNTS] = {}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def often(request):
     """`often(short, long)`: how often to do something."""
     long_run = request.config.getoption("--long", default=False)
     return lambda short, long: long if long_run else short
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def tally(request):
     """`tally(row, "what was counted")`: a line of the table."""
     counts = request.config.stash.setdefault(_COUNTS, {})

@@ -3,6 +3,7 @@
 import os
 import pty
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -13,7 +14,6 @@ import pytest
 
 from tests.sweeps import ROOT, command, finish, hashes, start, tree, wait_for
 
-BUDGET = {"seeds": 3, "episodes": 30_000, "sizes": "3"}
 KINDS = ("SIGINT", "SIGTERM", "double SIGINT", "closed terminal")
 # Before Python has begun to run the command, a signal does what it does to any Python program.
 EARLY = {-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP}
@@ -38,14 +38,14 @@ def in_terminal(arguments):
     return process, near
 
 
-def stop(kind, out, delay):
+def stop(kind, out, delay, budget):
     """Start the sweep, stop it after a while; its exit code and whoever is left of it."""
     near = None
     if kind == "closed terminal":
-        process, near = in_terminal(command(out, "--checkpoint-seconds", "0.2", **BUDGET))
+        process, near = in_terminal(command(out, "--checkpoint-seconds", "0.2", **budget))
         os.set_blocking(near, False)
     else:
-        process = start(command(out, "--checkpoint-seconds", "0.2", **BUDGET))
+        process = start(command(out, "--checkpoint-seconds", "0.2", **budget))
     end = time.monotonic() + delay
     while time.monotonic() < end:
         if near is not None:
@@ -70,28 +70,36 @@ def stop(kind, out, delay):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
+def budget(often):
+    return {"seeds": 3, "episodes": often(10_000, 60_000), "sizes": "3"}
+
+
+@pytest.fixture(scope="module")
+def whole(budget, tmp_path_factory):
     out = tmp_path_factory.mktemp("whole")
-    finish(command(out, **BUDGET))
+    finish(command(out, **budget))
     return hashes(out)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_stopped_at_random_moments(tmp_path, whole, often, tally, kind):
+def test_stopped_at_random_moments(tmp_path, budget, whole, often, tally, kind):
     if kind not in often(("closed terminal", "SIGTERM"), KINDS):
         pytest.skip("takes long: make faults")
     draw, times = random.Random(kind), often(1, 20)
     codes = []
     for number in range(times):
         # Some while it starts, the others while its workers compute.
-        code, left = stop(kind, tmp_path, draw.uniform(0, 2) if number % 4 == 3 else 4 + number / 4)
+        delay = draw.uniform(0, 2) if number % 4 == 3 else draw.uniform(2, 8)
+        code, left = stop(kind, tmp_path, delay, budget)
         assert not left, f"{kind}: {left} outlived the command"
         assert code == 130 or code in EARLY or code == 0, code
         codes.append(code)
-        for name, digest in hashes(tmp_path).items():
-            assert whole[name] == digest
+        found = hashes(tmp_path)
+        assert all(whole[name] == digest for name, digest in found.items())
+        if len(found) == len(whole):  # nothing left to be interrupted at
+            shutil.rmtree(tmp_path / "deep_sea")
     assert 130 in codes
-    finish(command(tmp_path, **BUDGET))
+    finish(command(tmp_path, **budget))
     assert hashes(tmp_path) == whole
     said = ", ".join(f"{codes.count(code)} × {code}" for code in sorted(set(codes)))
     tally(5, f"{kind}: {times} moments, exit codes {said}; 0 orphans, same bits")

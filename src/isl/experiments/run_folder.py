@@ -145,7 +145,7 @@ def finish(run_dir: Path, summary: dict[str, Any]) -> None:
     final = run_dir / checkpoint.FOLDER / checkpoint.FINAL
     kept = [final] if final.is_file() else checkpoint.generations(run_dir)
     listed += [f"{checkpoint.FOLDER}/{path.name}" for path in kept]
-    digests = {name: files.sha256_file(run_dir / name) for name in listed}
+    digests = {name: files.sha256_file(run_dir / name, MAX_FILE_BYTES) for name in listed}
     files.write_sealed_json(run_dir / DONE, {"format": FORMAT, "files": digests})
     if final in kept:
         checkpoint.prune(run_dir)
@@ -192,7 +192,8 @@ def read_listed(run_dir: Path, digests: dict[str, str], name: str, max_bytes: in
 
 def _check_listed(run_dir: Path, digests: dict[str, str], name: str) -> None:
     with _present(run_dir / name) as path:
-        digest = files.sha256_file(path)
+        limit = files.MAX_JSON_BYTES if name.endswith(".json") else MAX_FILE_BYTES
+        digest = files.sha256_file(path, limit)
     _compare(path, digest, digests[name])
 
 
@@ -214,7 +215,8 @@ def verify(run_dir: Path) -> list[DamagedFile]:
     try:
         digests = manifest(run_dir)
         if digests is None:  # not finished: the checkpoints are what it continues from
-            checks = [partial(checkpoint.verify_file, p) for p in checkpoint.generations(run_dir)]
+            present = checkpoint.generations(run_dir)
+            checks = [partial(checkpoint.verify_file, path, MAX_FILE_BYTES) for path in present]
         else:
             checks = [partial(_check_listed, run_dir, digests, name) for name in digests]
     except DamagedFile as error:

@@ -138,7 +138,7 @@ def _described(run_dir: Path, data: bytes) -> Run:
     try:
         if not isinstance(config, dict) or not belongs(run_dir, config):
             raise UsageError("the path and the config disagree")
-    except (KeyError, AttributeError, UsageError) as error:
+    except (KeyError, AttributeError, TypeError, UsageError) as error:
         raise DamagedFile(path, "describes another run than its folder") from error
     return Run(
         run_dir,

@@ -93,9 +93,10 @@ def unpack(path: Path, data: bytes) -> tuple[Arrays, dict[str, Any]]:
     return {name: _array(path, name, tensor) for name, tensor in tensors}, envelope["meta"]
 
 
-def verify_file(path: Path) -> None:
+def verify_file(path: Path, max_bytes: int = MAX_MODEL_BYTES) -> None:
     """Raise `DamagedFile` unless the file is what its writer left."""
     with files.open_regular(path) as file:
+        files.check_size(path, file, max_bytes)
         _check_seal(path, file)
 
 

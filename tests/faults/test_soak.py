@@ -1,0 +1,98 @@
+"""Row 8: thousands of tiny runs in one command, with few file descriptors to waste."""
+
+import os
+import resource
+import time
+from statistics import median
+
+import psutil
+import pytest
+
+from isl.experiments import store
+from isl.experiments.worker import LOG_BYTES
+from isl.status import Status
+from tests.sweeps import ISL, ROOT, finish, tree
+
+TASKS = ["deep_sea/3", "CartPole-v1"]
+LARGEST_LOG = 1 << 20
+
+
+def few_descriptors():
+    resource.setrlimit(resource.RLIMIT_NOFILE, (256, 256))
+
+
+def sweep(out, task, seeds):
+    budget = "--episodes 20" if task.startswith("deep_sea") else "--timesteps 100"
+    options = f"--agents tests.counting_agent --workers 1 --seeds {seeds} {budget} --out {out}"
+    return [*ISL, "sweep", task, *options.split()]
+
+
+def watched(process):
+    """(runs done, descriptors, megabytes) of the command and its worker, now and then."""
+    seen = []
+    while process.poll() is None:
+        members = tree(process)
+        try:
+            descriptors = [member.num_fds() for member in members]
+            memory = [member.memory_info().rss / 2**20 for member in members]
+        except psutil.Error:
+            continue
+        if len(members) == 2:
+            seen.append((descriptors, memory))
+        time.sleep(0.2)
+    return seen
+
+
+def growth(series):
+    """From just after the warm-up (a fifth of the time) to the end, of medians over a tenth."""
+    tenth = max(1, len(series) // 10)
+    warm = len(series) // 5
+    return median(series[-tenth:]) / median(series[warm : warm + tenth]) - 1
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_nothing_grows(tmp_path, often, tally, task):
+    seeds = often(8, 1500)
+    # To a file: nobody reads a pipe here, and a full one would stop the command.
+    with (tmp_path / "printed").open("w") as printed:
+        import subprocess
+
+        process = subprocess.Popen(
+            sweep(tmp_path / "runs", task, seeds),
+            cwd=ROOT,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            preexec_fn=few_descriptors,
+        )
+        seen = watched(process)
+    assert process.returncode == 0, (tmp_path / "printed").read_text()[-2000:]
+    runs = list(store.scan(tmp_path / "runs"))
+    assert [run.status for run in runs] == [Status.DONE] * seeds
+    logs = sum(path.stat().st_size for path in (tmp_path / "runs" / "logs").iterdir())
+    assert logs <= LARGEST_LOG
+    for position, who in enumerate(("command", "worker")):
+        descriptors = [d[position] for d, _ in seen]
+        memory = [m[position] for _, m in seen]
+        assert max(descriptors) < 128
+        if often(False, True):
+            grown = growth(descriptors), growth(memory)
+            assert max(grown) <= 0.05, (who, grown)
+            tally(
+                8,
+                f"{seeds} runs of {task}, {who}: descriptors {grown[0]:+.1%} (at most "
+                f"{max(descriptors)}), memory {grown[1]:+.1%} (at most {max(memory):.0f} MiB), "
+                f"logs {logs / 1024 / seeds:.3f} KiB per run",
+            )
+
+
+def test_a_chatty_environment_does_not_fill_the_disk(tmp_path):
+    """A kilobyte printed at every step: the log stays below a megabyte."""
+    task = "tests.faults.bad_envs:Prints-v0"
+    options = "--agent tests.counting_agent --timesteps 3000 --workers 1 --out"
+    finish(
+        [*ISL, "train", task, *options.split(), str(tmp_path)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    (log,) = (tmp_path / "logs").iterdir()
+    assert LOG_BYTES // 4 < log.stat().st_size <= LARGEST_LOG
+    assert log.read_text().startswith("[earlier lines were cut]\n")
