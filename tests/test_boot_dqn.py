@@ -12,22 +12,28 @@ from isl.agents import boot_dqn
 from isl.networks import Network, dummy_observation
 from tests import twin
 from tests.reference import agents as reference
-from tests.reference.networks import adam_of, adam_step, forward, layers_of, rows_of
+from tests.reference.networks import adam_step, forward, layers_of, rows_of
 
 MEMBERS = 3
 CONFIG = boot_dqn.Config(hidden=(7, 6), lr=0.1, gamma=0.9, ensemble=MEMBERS, prior_scale=2.0)
 
 
-def masked(space):
+def masked(agent, learner, space):
+    """The batch as `observe` stores it, with masks made by hand."""
     batch = twin.transitions(space)
+    store = jax.vmap(lambda one: agent.observe(learner, one, jax.random.key(0))[1])
     mask = np.random.default_rng(5).integers(0, 2, (len(batch.reward), MEMBERS)).astype(bool)
-    return boot_dqn.MaskedTransition(batch, jnp.asarray(mask))
+    return twin.hurried(store)(batch)._replace(mask=jnp.asarray(mask))
+
+
+def nets(trained, target=None):
+    return twin.Nets(trained, {"q": MEMBERS}, target=target)
 
 
 def prior_of(space, learner, member, obs):
     """The member's scaled prior at a batch of observations."""
     if isinstance(space, Discrete):
-        return CONFIG.prior_scale * np.asarray(learner.prior)[member, np.asarray(obs)]
+        return CONFIG.prior_scale * np.asarray(learner.prior)[np.asarray(obs), member]
     layers = layers_of(learner.prior, (member,))
     return CONFIG.prior_scale * forward(layers, rows_of(space, obs))[0]
 
@@ -36,38 +42,39 @@ def prior_of(space, learner, member, obs):
 def test_one_update_equals_the_twin(space):
     agent = boot_dqn.make(CONFIG, space, twin.ACTIONS)
     learner, target = twin.learner_and_target(agent)
-    batch = masked(space)
+    batch = masked(agent, learner, space)
 
     after, _ = twin.hurried(agent.update)(learner, target, batch, jax.random.key(2))
 
     for k in range(MEMBERS):
-        before = layers_of(learner.params, (k,))
+        before = nets(learner.q).layers("q", k)
         grads = reference.boot_dqn_member(
             before,
-            layers_of(target, (k,)),
+            nets(learner.q, target).layers("q", k),
             prior_of(space, learner, k, batch.transition.obs),
             prior_of(space, learner, k, batch.transition.next_obs),
             twin.plain(space, batch.transition),
             np.asarray(batch.mask)[:, k],
             CONFIG.gamma,
         )
-        params, opt = adam_step(before, grads, adam_of(learner.opt, (k,)), CONFIG.lr)
-        twin.assert_same_layers(layers_of(after.params, (k,)), params)
-        twin.assert_same_adam(adam_of(after.opt, (k,)), opt)
+        params, opt = adam_step(before, grads, nets(learner.q).adam("q", k), CONFIG.lr)
+        twin.assert_same_layers(nets(after.q).layers("q", k), params)
+        twin.assert_same_adam(nets(after.q).adam("q", k), opt)
     for one, other in zip(*map(jax.tree.leaves, (learner.prior, after.prior)), strict=True):
         np.testing.assert_array_equal(one, other)  # priors keep still
 
 
-@pytest.mark.parametrize("space", twin.SPACES.values(), ids=twin.SPACES)
-def test_members_are_independent(space):
+def test_members_are_independent():
     """Member k trained alone is member k of the ensemble, to the rounding of XLA's batched sums."""
+    space = twin.SPACES["box"]
     together = boot_dqn.make(CONFIG, space, twin.ACTIONS)
     alone = boot_dqn.make(CONFIG.replace({"ensemble": 1}), space, twin.ACTIONS)
     learner, target = twin.learner_and_target(together)
-    batch, k = masked(space), 1
-    pick = lambda tree: jax.tree.map(lambda x: x[k : k + 1], tree)  # noqa: E731
+    batch, k = masked(together, learner, space), 1
+    pick = lambda tree: jax.tree.map(lambda x: x[k : k + 1] if x.ndim else x, tree)  # noqa: E731
     lone, lone_target = pick(learner), pick(target)
-    lone_batch = batch._replace(mask=batch.mask[:, k : k + 1])
+    kept = {name: getattr(batch, name)[:, k : k + 1] for name in ("mask", "prior_tm1", "prior_t")}
+    lone_batch = batch._replace(**kept)
     update, update_lone = twin.hurried(together.update), twin.hurried(alone.update)
     for _ in range(20):
         learner, _ = update(learner, target, batch, jax.random.key(0))
@@ -83,17 +90,18 @@ def test_the_start_differs_between_members_and_the_table_holds_the_prior_network
 
     @twin.hurried
     def start(key):
-        _, prior_keys = jax.random.split(key, (2, MEMBERS))
-        return agent.init(key), jax.vmap(network.init, (0, None))(
-            prior_keys, dummy_observation(space)
-        )
+        _, key_prior = jax.random.split(key)
+        prior_keys = jax.random.split(key_prior, MEMBERS)
+        prior = jax.vmap(network.init, (0, None))(prior_keys, dummy_observation(space))
+        return agent.init(key), prior
 
     learner, prior = start(jax.random.key(0))
     rows = rows_of(space, np.arange(5))
-    values = [forward(layers_of(prior, (k,)), rows)[0] for k in range(MEMBERS)]
-    twin.assert_same(learner.prior, values)
-    kernels = np.asarray(learner.params["params"]["first"]["kernel"])
     own = [np.asarray(prior["params"]["first"]["kernel"])[k] for k in range(MEMBERS)]
+    networks = [layers_of(prior, (k,), own[k]) for k in range(MEMBERS)]
+    values = [forward(layers, rows)[0] for layers in networks]
+    twin.assert_same(learner.prior, np.moveaxis(values, 0, 1))
+    kernels = [nets(learner.q).layers("q", k)[0].kernel.astype(np.float32) for k in range(MEMBERS)]
     drawn = [*kernels, *own]
     assert len({x.tobytes() for x in drawn}) == 2 * MEMBERS
 
@@ -121,7 +129,7 @@ def test_the_drawn_member_acts_and_the_mean_is_exploited():
     states = np.arange(5)
     q = np.stack(
         [
-            forward(layers_of(learner.params, (k,)), rows_of(space, states))[0]
+            forward(nets(learner.q).layers("q", k), rows_of(space, states))[0]
             + prior_of(space, learner, k, states)
             for k in range(MEMBERS)
         ]

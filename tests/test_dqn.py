@@ -12,7 +12,7 @@ from isl.agent import Transition
 from isl.agents import dqn
 from tests import twin
 from tests.reference import agents as reference
-from tests.reference.networks import adam_of, adam_step, forward, layers_of
+from tests.reference.networks import adam_step, forward
 
 
 @pytest.mark.parametrize("space", twin.SPACES.values(), ids=twin.SPACES)
@@ -25,13 +25,14 @@ def test_one_update_equals_the_twin(space, double_q):
 
     after, metrics = twin.hurried(agent.update)(learner, target, batch, jax.random.key(2))
 
-    before = layers_of(learner.params)
+    before = twin.Nets(learner.q, {"q": None})
+    frozen = twin.Nets(learner.q, {"q": None}, target=target).layers("q")
     grads, figures = reference.dqn(
-        before, layers_of(target), twin.plain(space, batch), cfg.gamma, double_q
+        before.layers("q"), frozen, twin.plain(space, batch), cfg.gamma, double_q
     )
-    params, opt = adam_step(before, grads, adam_of(learner.opt), cfg.lr)
-    twin.assert_same_layers(layers_of(after.params), params)
-    twin.assert_same_adam(adam_of(after.opt), opt)
+    params, opt = adam_step(before.layers("q"), grads, before.adam("q"), cfg.lr)
+    twin.assert_same_layers(twin.Nets(after.q, {"q": None}).layers("q"), params)
+    twin.assert_same_adam(twin.Nets(after.q, {"q": None}).adam("q"), opt)
     for name, value in figures.items():
         twin.assert_same(metrics[name], value)
 
@@ -41,7 +42,8 @@ def test_double_q_reads_another_action_than_the_targets_best():
     agent = dqn.make(dqn.Config(hidden=(7, 6)), twin.SPACES["discrete"], twin.ACTIONS)
     learner, target = twin.learner_and_target(agent)
     rows = np.eye(5)
-    picks = [forward(layers_of(net), rows)[0].argmax(axis=1) for net in (learner.params, target)]
+    nets = [twin.Nets(learner.q, {"q": None}, target=frozen) for frozen in (None, target)]
+    picks = [forward(net.layers("q"), rows)[0].argmax(axis=1) for net in nets]
     assert np.any(picks[0] != picks[1])
 
 

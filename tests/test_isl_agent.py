@@ -11,7 +11,7 @@ from isl.agents import isl
 from isl.networks import Dense, Table
 from tests import twin
 from tests.reference import agents as reference
-from tests.reference.networks import adam_of, adam_step, layers_of
+from tests.reference.networks import adam_step
 
 # Each way to form the targets once, on one of the two kinds of observation (compiling takes time).
 VARIANTS = {
@@ -28,38 +28,32 @@ def config(**variant):
     return isl.Config(hidden=(7, 6), gamma=0.9, eta1=0.4, eta2=0.3, **rates, **variant)
 
 
+VALUES, UNCERTAINTY = {"q": None, "rho": None}, {"ell": twin.ACTIONS}
+
+
 def expected_update(cfg, space, learner, target, batch, member):
     """(params, opt) of q, of ρ and of each action's ℓ after the twin's update."""
-    per_action = [(member, a) for a in range(twin.ACTIONS)]
-    q, rho = layers_of(learner.params.q), layers_of(learner.params.rho)
-    ell = [layers_of(learner.params.ell, index) for index in per_action]
+    values, ell = twin.Nets(learner.values, VALUES), twin.Nets(learner.ell, UNCERTAINTY, member)
+    frozen_values = twin.Nets(learner.values, VALUES, target=target.values)
+    frozen_ell = twin.Nets(learner.ell, UNCERTAINTY, member, target=target.ell)
+    actions = range(twin.ACTIONS)
     d_q, d_rho, d_ell, figures = reference.isl(
-        q,
-        rho,
-        ell,
-        layers_of(target.q),
-        [layers_of(target.ell, index) for index in per_action],
+        values.layers("q"),
+        values.layers("rho"),
+        [ell.layers("ell", a) for a in actions],
+        frozen_values.layers("q"),
+        [frozen_ell.layers("ell", a) for a in actions],
         twin.plain(space, batch),
         cfg,
     )
     return (
-        adam_step(q, d_q, adam_of(learner.opt.q), cfg.lr_q),
-        adam_step(rho, d_rho, adam_of(learner.opt.rho), cfg.lr_rho),
+        adam_step(values.layers("q"), d_q, values.adam("q"), cfg.lr_q),
+        adam_step(values.layers("rho"), d_rho, values.adam("rho"), cfg.lr_rho),
         [
-            adam_step(ell[a], d_ell[a], ell_adam(learner.opt.ell, member, a), cfg.lr_ell)
-            for a in range(twin.ACTIONS)
+            adam_step(ell.layers("ell", a), d_ell[a], ell.adam("ell", a), cfg.lr_ell)
+            for a in actions
         ],
         figures,
-    )
-
-
-def ell_adam(state, member, action):
-    """Adam's state of one ℓ network; a member's networks share one count."""
-    moments = state[0]
-    index = (member, action)
-    counts = np.asarray(moments.count)
-    return adam_of(
-        (moments._replace(count=np.broadcast_to(counts[:, None], (len(counts), 9))),), index
     )
 
 
@@ -72,15 +66,16 @@ def test_one_update_equals_the_twin(kind, variant):
     after, metrics = twin.hurried(agent.update)(learner, target, batch, jax.random.key(2))
 
     (q, opt_q), (rho, opt_rho), ell, figures = expected_update(
-        cfg, space, learner, target, batch, member=0
+        cfg, space, learner, target, batch, member=None
     )
-    twin.assert_same_layers(layers_of(after.params.q), q)
-    twin.assert_same_layers(layers_of(after.params.rho), rho)
-    twin.assert_same_adam(adam_of(after.opt.q), opt_q)
-    twin.assert_same_adam(adam_of(after.opt.rho), opt_rho)
+    values, uncertainty = twin.Nets(after.values, VALUES), twin.Nets(after.ell, UNCERTAINTY)
+    twin.assert_same_layers(values.layers("q"), q)
+    twin.assert_same_layers(values.layers("rho"), rho)
+    twin.assert_same_adam(values.adam("q"), opt_q)
+    twin.assert_same_adam(values.adam("rho"), opt_rho)
     for a, (layers, opt) in enumerate(ell):
-        twin.assert_same_layers(layers_of(after.params.ell, (0, a)), layers)
-        twin.assert_same_adam(ell_adam(after.opt.ell, 0, a), opt)
+        twin.assert_same_layers(uncertainty.layers("ell", a), layers)
+        twin.assert_same_adam(uncertainty.adam("ell", a), opt)
     for name, value in figures.items():
         twin.assert_same(metrics[name], value)
 
@@ -95,16 +90,17 @@ def test_of_two_ell_approximators_only_the_drawn_one_moves():
     drawn = set()
     for seed in range(6):
         after, _ = update(learner, target, batch, jax.random.key(seed))
-        kernels = [x.params.ell["params"]["head"]["kernel"] for x in (learner, after)]
+        kernels = [x.ell.params["ell"]["params"]["head"]["kernel"] for x in (learner, after)]
         moved = [not np.array_equal(kernels[0][k], kernels[1][k]) for k in range(2)]
         assert sum(moved) == 1
         member = moved.index(True)
         if member not in drawn:
             (q, _), _, ell, _ = expected_update(cfg, space, learner, target, batch, member)
-            twin.assert_same_layers(layers_of(after.params.q), q)
+            twin.assert_same_layers(twin.Nets(after.values, VALUES).layers("q"), q)
+            moved_member = twin.Nets(after.ell, UNCERTAINTY, member)
             for a, (layers, opt) in enumerate(ell):
-                twin.assert_same_layers(layers_of(after.params.ell, (member, a)), layers)
-                twin.assert_same_adam(ell_adam(after.opt.ell, member, a), opt)
+                twin.assert_same_layers(moved_member.layers("ell", a), layers)
+                twin.assert_same_adam(moved_member.adam("ell", a), opt)
         drawn.add(member)
     assert drawn == {0, 1}
 
@@ -124,18 +120,22 @@ def test_a_table_is_a_dense_layer_on_one_hot_codes(bias):
     """The same numbers from the same parameters, and the same gradients."""
     rows, width = 6, 4
     table, dense = Table(rows, width, bias), Dense(width, bias)
-    index = np.array([[0, 5, 2], [2, 2, 1]])
-    weights = np.random.default_rng(0).normal(size=(2, 3, width)).astype(np.float32)
-    variables = twin.in_training(table.init, jax.random.key(0), index, seed=0)
+    index = np.array([0, 5, 2, 2, 2, 1])
+    weights = np.random.default_rng(0).normal(size=(width, 6)).astype(np.float32)
+    variables = twin.in_training(table.init, jax.random.key(0), jnp.asarray(index), seed=0)
 
-    def outputs_and_gradient(layer, x):
+    def outputs_and_gradient(layer, parameters, x):
         def weighed(v):
-            y = layer.apply(v, x)
+            y = layer.apply(parameters(v), x)
             return jnp.sum(weights * y), y
 
         return twin.hurried(jax.grad(weighed, has_aux=True))(variables)
 
-    by_table = outputs_and_gradient(table, jnp.asarray(index))
-    by_dense = outputs_and_gradient(dense, jnp.asarray(np.eye(rows, dtype=np.float32)[index]))
+    def transposed(v):  # a dense kernel is [out, in]
+        return {"params": v["params"] | {"kernel": v["params"]["kernel"].T}}
+
+    one_hot = jnp.asarray(np.eye(rows, dtype=np.float32)[:, index])
+    by_table = outputs_and_gradient(table, lambda v: v, jnp.asarray(index))
+    by_dense = outputs_and_gradient(dense, transposed, one_hot)
     for one, other in zip(jax.tree.leaves(by_table), jax.tree.leaves(by_dense), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)

@@ -66,7 +66,7 @@ def test_convolutions_stop_at_a_small_picture():
         (3, 3, 16, 32),
         (3, 3, 32, 32),
     ]
-    assert params["params"]["first"]["kernel"].shape == (5 * 4 * 32, HIDDEN[0])
+    assert params["params"]["first"]["kernel"].shape == (HIDDEN[0], 5 * 4 * 32)
 
 
 def test_without_biases_a_network_is_homogeneous():

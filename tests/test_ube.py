@@ -10,8 +10,9 @@ import pytest
 from isl.agents import ube
 from tests import twin
 from tests.reference import agents as reference
-from tests.reference.networks import adam_of, adam_step, forward, layers_of, rows_of
+from tests.reference.networks import adam_step, forward, rows_of
 
+NETS = {"q": None, "u": None}
 CONFIG = ube.Config(hidden=(7, 6), lr_q=0.1, lr_u=0.2, gamma=0.9, mu=4.0, beta=1.5)
 
 
@@ -40,22 +41,26 @@ def test_one_update_equals_the_twin(space):
 
     after, metrics = twin.hurried(agent.update)(learner, target, batch, jax.random.key(2))
 
-    q, u = layers_of(learner.params.q), layers_of(learner.params.u)
+    before, frozen, later = (
+        twin.Nets(state.nets, NETS, target=held)
+        for state, held in ((learner, None), (learner, target), (after, None))
+    )
+    q, u = before.layers("q"), before.layers("u")
     d_q, d_u, figures = reference.ube(
         q,
         u,
-        layers_of(target.q),
-        layers_of(target.u),
+        frozen.layers("q"),
+        frozen.layers("u"),
         np.asarray(learner.sigma, np.float64),
         twin.plain(space, batch),
         CONFIG.gamma,
     )
-    q, opt_q = adam_step(q, d_q, adam_of(learner.opt.q), CONFIG.lr_q)
-    u, opt_u = adam_step(u, d_u, adam_of(learner.opt.u), CONFIG.lr_u)
-    twin.assert_same_layers(layers_of(after.params.q), q)
-    twin.assert_same_layers(layers_of(after.params.u), u)
-    twin.assert_same_adam(adam_of(after.opt.q), opt_q)
-    twin.assert_same_adam(adam_of(after.opt.u), opt_u)
+    q, opt_q = adam_step(q, d_q, before.adam("q"), CONFIG.lr_q)
+    u, opt_u = adam_step(u, d_u, before.adam("u"), CONFIG.lr_u)
+    twin.assert_same_layers(later.layers("q"), q)
+    twin.assert_same_layers(later.layers("u"), u)
+    twin.assert_same_adam(later.adam("q"), opt_q)
+    twin.assert_same_adam(later.adam("u"), opt_u)
     np.testing.assert_array_equal(after.sigma, learner.sigma)  # it moves with steps, not updates
     for name, value in figures.items():
         twin.assert_same(metrics[name], value)
@@ -68,7 +73,7 @@ def test_sigma_is_the_inverse_of_the_accumulated_matrix(space):
     batch, times = twin.transitions(space), 5
     learner = observed(agent, start, batch, times)
 
-    phi = forward(layers_of(start.params.q), rows_of(space, batch.obs))[1][-1]
+    phi = forward(twin.Nets(start.nets, NETS).layers("q"), rows_of(space, batch.obs))[1][-1]
     for a in range(twin.ACTIONS):
         matrix = np.eye(CONFIG.hidden[-1]) / CONFIG.mu
         for i in np.flatnonzero(np.asarray(batch.action) == a):

@@ -12,8 +12,9 @@ import numpy as np
 from gymnasium.spaces import Box, Discrete
 
 from isl.agent import Agent, Transition
+from isl.approximators import Frozen, Trained
 from tests.reference.agents import Batch
-from tests.reference.networks import Adam, Layers, rows_of
+from tests.reference.networks import Adam, Layers, layers_of, rows_of
 
 ACTIONS = 3
 SPACES = {"discrete": Discrete(5), "box": Box(-2, 2, (2, 2), np.float32)}
@@ -63,18 +64,64 @@ def in_training(function: Callable[..., Any], *args: Any, seed: int) -> Any:
         name = jax.tree_util.keystr(path)
         if jnp.issubdtype(x.dtype, jnp.integer):
             return jnp.asarray(np.full(x.shape, 4), x.dtype)
-        if ".nu" in name:
+        if ".nu" in name or ".root" in name:
             return jnp.asarray(rng.uniform(0.5, 1.5, x.shape), x.dtype)
-        scale = 0.1 if ".mu" in name or "bias" in name else 0.4
+        scale = 0.1 if ".mu" in name or ".first" in name or "bias" in name else 0.4
         return jnp.asarray(scale * rng.normal(size=x.shape), x.dtype)
 
     return jax.tree_util.tree_map_with_path(fill, jax.eval_shape(function, *args))
 
 
 def learner_and_target(agent: Agent) -> tuple[Any, Any]:
-    """Two different sets of parameters, both as after some training."""
+    """Two different sets of parameters, both as after some training: 4 updates, and 3."""
     learner = in_training(agent.init, jax.random.key(0), seed=0)
-    return learner, in_training(agent.target, learner, seed=1)
+    target = in_training(agent.target, learner, seed=1)
+    earlier = lambda x: x - 1 if jnp.issubdtype(x.dtype, jnp.integer) else x  # noqa: E731
+    return learner, jax.tree.map(earlier, target)
+
+
+class Nets:
+    """The networks of one `Trained` (or of its `target`) for the twins.
+
+    `copies` names them in their order, each with its number of copies or None.
+    """
+
+    def __init__(
+        self,
+        state: Trained,
+        copies: dict[str, int | None],
+        member: int | None = None,
+        target: Frozen | None = None,
+    ) -> None:
+        pick = lambda tree: tree if member is None else jax.tree.map(lambda x: x[member], tree)  # noqa: E731
+        self._params = pick(state.params if target is None else target.params)
+        self._opt, self._count = pick(state.opt), int(pick(state.updates))
+        self._rows, self._copies = state.rows, copies
+        self._which = 0 if target is None else 1  # of a row's two values
+        self._block = member or 0
+
+    def layers(self, name: str, copy: int | None = None) -> Layers:
+        values = None if self._rows is None else self._rows.values[:, self._which]
+        return self._layers(self._params[name], name, copy, values)
+
+    def adam(self, name: str, copy: int | None = None) -> Adam:
+        moments, rows = self._opt[name][0], self._rows
+        assert int(moments.count) == self._count
+        return Adam(
+            self._count,
+            self._layers(moments.mu, name, copy, None if rows is None else rows.first),
+            self._layers(moments.nu, name, copy, None if rows is None else rows.root**2),
+        )
+
+    def _layers(self, tree: Any, name: str, copy: int | None, table: Any) -> Layers:
+        if table is not None:
+            parts = sum(n or 1 for n in self._copies.values())
+            n = SPACES["discrete"].n
+            blocks = np.asarray(table[self._block * n : (self._block + 1) * n], np.float64)
+            names = list(self._copies)
+            before = sum(self._copies[other] or 1 for other in names[: names.index(name)])
+            table = blocks.reshape(n, parts, -1)[:, before + (copy or 0)]
+        return layers_of(tree, () if copy is None else (copy,), table)
 
 
 def shares(agent: Agent, learner: Any, obs: jax.Array, draws: int = 20_000) -> Any:

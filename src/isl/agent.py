@@ -18,7 +18,6 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
-import optax
 
 from isl.config import Config
 
@@ -76,13 +75,6 @@ def schedule_of(config: Config, random_start: bool = False) -> Schedule:
         learning_starts=config.learning_starts,
         random_start=random_start,
     )
-
-
-def descend(optimisers: Any, params: Any, opt: Any, grads: Any) -> tuple[Any, Any]:
-    """One step of each optimiser on its own parameters: (params, opt), named tuples alike."""
-    stepped = [o.update(g, s) for o, g, s in zip(optimisers, grads, opt, strict=True)]
-    moved = [optax.apply_updates(p, u) for p, (u, _) in zip(params, stepped, strict=True)]
-    return type(params)(*moved), type(opt)(*(state for _, state in stepped))
 
 
 def no_episode(learner: Learner, key: jax.Array) -> Episode:

@@ -164,9 +164,8 @@ class Model:
         return self._policy.inspect(self.learner, observation)
 
     def get_parameters(self) -> dict[str, NDArray[Any]]:
-        """The networks' parameters by name: copies."""
-        inner = self.learner.inner if self.normalize else self.learner
-        return checkpoint.flatten(inner.params)
+        """All that was learned, by name, the optimiser's moments included: copies."""
+        return checkpoint.flatten(self.learner.inner if self.normalize else self.learner)
 
     def set_env(self, env: Any, num_envs: int = 1, step_timeout: float | None = None) -> None:
         """Go on in another environment of the same spaces; what was learned and stored stays."""

@@ -37,25 +37,40 @@ class WithTorso(Space[Any]):
 
 
 def truncated_fan_in(key: jax.Array, shape: Sequence[int], dtype: Any = jnp.float32) -> jax.Array:
-    """Normal with std 1/√fan_in, truncated at two std: an effective std of 0.88/√fan_in."""
+    """Normal with std 1/√fan_in, truncated at two std: an effective std of 0.88/√fan_in.
+
+    For kernels whose last axis is the output.
+    """
     std = 1.0 / math.sqrt(math.prod(shape[:-1]))
     return std * jax.random.truncated_normal(key, -2.0, 2.0, tuple(shape), dtype)
 
 
+def _out_by_in(key: jax.Array, shape: Sequence[int], dtype: Any = jnp.float32) -> jax.Array:
+    return truncated_fan_in(key, tuple(reversed(shape)), dtype).T
+
+
 class Dense(nn.Module):
-    """A linear layer."""
+    """A linear layer on columns, [in, batch] → [out, batch], with a kernel [out, in].
+
+    XLA's products on a CPU are up to 1.5 times faster this way round, those of heads 3 times
+    (docs/performance.md).
+    """
 
     features: int
     bias: bool = True
 
     @nn.compact
     def __call__(self, x: jax.Array) -> jax.Array:
-        y = x @ self.param("kernel", truncated_fan_in, (x.shape[-1], self.features))
+        kernel = self.param("kernel", _out_by_in, (self.features, x.shape[0]))
+        y = kernel @ x
         return _with_bias(self, y) if self.bias else y
 
 
 class Table(nn.Module):
-    """`Dense` on the one-hot code of an integer, computed as a row look-up."""
+    """`Dense` on the one-hot codes of integers [batch], computed as a row look-up.
+
+    Rows that were looked up already, [batch, out], are taken as they are; it then needs no kernel.
+    """
 
     rows: int
     features: int
@@ -63,9 +78,12 @@ class Table(nn.Module):
 
     @nn.compact
     def __call__(self, index: jax.Array) -> jax.Array:
-        kernel = self.param("kernel", truncated_fan_in, (self.rows, self.features))
-        y = kernel.at[index].get(mode="promise_in_bounds")
-        return _with_bias(self, y) if self.bias else y
+        if jnp.issubdtype(index.dtype, jnp.floating):
+            y = index
+        else:
+            kernel = self.param("kernel", truncated_fan_in, (self.rows, self.features))
+            y = kernel.at[index].get(mode="promise_in_bounds")
+        return _with_bias(self, y.T) if self.bias else y.T
 
 
 class Convolutions(nn.Module):
@@ -121,21 +139,34 @@ class Network(nn.Module):
         self.head = Dense(self.outputs, self.bias)
 
     def features(self, obs: jax.Array) -> jax.Array:
-        """The last hidden layer."""
-        if not isinstance(self.space, Discrete):
-            shape = self.space.shape or ()
-            batch = obs.shape[: obs.ndim - len(shape)]
+        """The last hidden layer: [..., width]."""
+        return self._rows(self._columns(obs), obs)
+
+    def __call__(self, obs: jax.Array) -> jax.Array:
+        return self._rows(self.head(self._columns(obs)), obs)
+
+    def _columns(self, obs: jax.Array) -> jax.Array:
+        """The last hidden layer of all observations: [width, batch]."""
+        if isinstance(self.space, Discrete):
+            looked_up = jnp.issubdtype(obs.dtype, jnp.floating)
+            x = self.first(obs.reshape(-1, obs.shape[-1]) if looked_up else obs.reshape(-1))
+        else:
+            obs = obs.reshape(-1, *(self.space.shape or ()))
             if isinstance(self.space, WithTorso) or is_image(self.space):
-                obs = self.torso(obs.reshape(-1, *shape))
-            obs = obs.reshape(*batch, -1)
-        x = jax.nn.relu(self.first(obs))
+                obs = self.torso(obs)
+            x = self.first(obs.reshape(obs.shape[0], -1).T)
+        x = jax.nn.relu(x)
         for layer in self.rest:
             x = jax.nn.relu(layer(x))
         return x
 
-    def __call__(self, obs: jax.Array) -> jax.Array:
-        out: jax.Array = self.head(self.features(obs))
-        return out
+    def _rows(self, columns: jax.Array, obs: jax.Array) -> jax.Array:
+        """[out, batch] → [..., out], with the batch axes of `obs`."""
+        if isinstance(self.space, Discrete):
+            batch = obs.shape[:-1] if jnp.issubdtype(obs.dtype, jnp.floating) else obs.shape
+        else:
+            batch = obs.shape[: obs.ndim - len(self.space.shape or ())]
+        return columns.T.reshape(*batch, columns.shape[0])
 
 
 def dummy_observation(space: Space[Any]) -> jax.Array:
@@ -148,5 +179,5 @@ def dummy_observation(space: Space[Any]) -> jax.Array:
 
 
 def _with_bias(layer: nn.Module, y: jax.Array) -> jax.Array:
-    bias = layer.param("bias", nn.initializers.zeros, (y.shape[-1],))
-    return y + bias.reshape((1,) * (y.ndim - 1) + (-1,))  # type: ignore[no-any-return]
+    bias: jax.Array = layer.param("bias", nn.initializers.zeros, (y.shape[0],))
+    return y + bias[:, None]

@@ -27,25 +27,23 @@ class Adam(NamedTuple):
     square: Layers
 
 
-def layers_of(variables: Mapping[str, Any], index: tuple[int, ...] = ()) -> Layers:
-    """The layers of a network's parameters, `index` picking one of a stacked ensemble."""
+def layers_of(
+    variables: Mapping[str, Any], index: tuple[int, ...] = (), table: Any = None
+) -> Layers:
+    """The layers of a network's parameters, `index` picking one of a stacked ensemble.
+
+    Dense kernels are kept as [out, in]; `table` is the first kernel where it is kept elsewhere.
+    """
     tree = variables["params"]
-    names = ["first", *sorted(name for name in tree if name.startswith("rest")), "head"]
+    names = [*sorted(name for name in tree if name.startswith("rest")), "head"]
 
-    def pick(x: Any) -> Array:
-        return np.asarray(x, np.float64)[index]
+    def layer(name: str, first: Any = None) -> Layer:
+        values = tree.get(name, {})
+        kernel = np.asarray(values["kernel"], np.float64)[index].T if first is None else first
+        bias = np.asarray(values["bias"], np.float64)[index] if "bias" in values else None
+        return Layer(np.asarray(kernel, np.float64), bias)
 
-    return [
-        Layer(pick(tree[n]["kernel"]), pick(tree[n]["bias"]) if "bias" in tree[n] else None)
-        for n in names
-    ]
-
-
-def adam_of(state: Any, index: tuple[int, ...] = ()) -> Adam:
-    """The twin of an optax Adam state."""
-    moments = state[0]
-    count = int(np.asarray(moments.count)[index])
-    return Adam(count, layers_of(moments.mu, index), layers_of(moments.nu, index))
+    return [layer("first", table), *map(layer, names)]
 
 
 def rows_of(space: Space[Any], obs: Any) -> Array:

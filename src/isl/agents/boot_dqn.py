@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 from gymnasium.spaces import Discrete, Space
 
 from isl import config, rng
 from isl.agent import Agent, Metrics, Transition, schedule_of
 from isl.agents.dqn import epsilon_greedy
+from isl.approximators import Approximators, Frozen, Net, Trained, View
 from isl.config import hyper
 from isl.networks import Network, dummy_observation
 
@@ -41,40 +41,45 @@ class Config(config.Config):
 
 
 class Learner(NamedTuple):
-    """Every leaf has a leading axis [K]."""
-
-    params: Any
-    prior: Any  # drawn once, never trained: parameters, or on Discrete a table of values [K, n, A]
-    opt: Any
+    q: Trained  # f_k of all members
+    prior: Any  # p_k, drawn once, never trained: parameters [K, …]; on Discrete values [n, K, A]
 
 
 class MaskedTransition(NamedTuple):
+    """A transition, and what of it does not change: the priors are evaluated once, when stored."""
+
     transition: Transition
     mask: jax.Array  # bool [K]: which members learn from it
+    prior_tm1: jax.Array  # [K]: prior_scale · p_k(s, a)
+    prior_t: jax.Array  # [K, A]: prior_scale · p_k(s′, ·)
 
 
 def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     """BSP for an observation space and a number of actions."""
-    network = Network(observation_space, cfg.hidden, num_actions)
-    optimiser = optax.adam(cfg.lr)
+    nets = Approximators(
+        observation_space, cfg.hidden, {"q": Net(num_actions, cfg.lr, copies=cfg.ensemble)}
+    )
+    prior_network = Network(observation_space, cfg.hidden, num_actions)
+    priors = jax.vmap(prior_network.apply, in_axes=(0, None))
+    rows = int(observation_space.n) if isinstance(observation_space, Discrete) else 0
 
-    rows = int(observation_space.n) if isinstance(observation_space, Discrete) else None
-    apply_all = jax.vmap(network.apply, in_axes=(0, None))  # [K, ..., A]
+    def prior_of(learner: Learner, obs: jax.Array) -> jax.Array:
+        """prior_scale · p_k(s, ·) of all members at one observation: [K, A]."""
+        prior = learner.prior[obs] if rows else priors(learner.prior, obs)
+        return jnp.asarray(cfg.prior_scale * prior)
 
-    def q_of(params: Any, prior: Any, obs: jax.Array) -> jax.Array:
-        """q_k = f_k + prior_scale · p_k of all members: [K, ..., A]."""
-        fixed = apply_all(prior, obs) if rows is None else prior[:, obs]
-        return jnp.asarray(apply_all(params, obs) + cfg.prior_scale * fixed)
+    def q_of(learner: Learner, obs: jax.Array) -> jax.Array:
+        """q_k = f_k + prior_scale · p_k of all members at one observation: [K, A]."""
+        return nets.apply("q", nets.online(learner.q, obs), obs) + prior_of(learner, obs)
 
     def init(key: jax.Array) -> Learner:
+        key_q, key_prior = jax.random.split(key)
+        prior_keys = jax.random.split(key_prior, cfg.ensemble)
         obs = dummy_observation(observation_space)
-        keys = jax.random.split(key, (2, cfg.ensemble))
-        params, prior = (jax.vmap(lambda k: network.init(k, obs))(k) for k in keys)
-        if (
-            rows is not None
-        ):  # it never changes: one pass over all observations now saves every later one
-            prior = apply_all(prior, jnp.arange(rows))
-        return Learner(params, prior, jax.vmap(optimiser.init)(params))
+        prior = jax.vmap(prior_network.init, in_axes=(0, None))(prior_keys, obs)
+        if rows:  # it never changes: one pass over all observations now saves every later one
+            prior = jnp.moveaxis(priors(prior, jnp.arange(rows)), 0, 1)
+        return Learner(nets.init(key_q), prior)
 
     def begin_episode(learner: Learner, key: jax.Array) -> jax.Array:
         """The member that acts until the episode ends."""
@@ -82,30 +87,31 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
 
     def act(learner: Learner, member: jax.Array, obs: jax.Array, key: jax.Array) -> jax.Array:
         # All members are evaluated: cheaper than a copy of one member's parameters.
-        q = q_of(learner.params, learner.prior, obs)[member]
+        q = q_of(learner, obs)[member]
         return epsilon_greedy(q, cfg.epsilon, key)
 
     def exploit(learner: Learner, obs: jax.Array) -> jax.Array:
-        q = jnp.mean(q_of(learner.params, learner.prior, obs), axis=0)
+        q = jnp.mean(q_of(learner, obs), axis=0)
         return jnp.argmax(q, axis=-1).astype(jnp.int32)
 
     def observe(
         learner: Learner, transition: Transition, key: jax.Array
     ) -> tuple[Learner, MaskedTransition]:
         mask = jax.random.bernoulli(key, cfg.mask_probability, (cfg.ensemble,))
-        return learner, MaskedTransition(transition, mask)
+        prior_tm1 = prior_of(learner, transition.obs)[:, transition.action]
+        prior_t = prior_of(learner, transition.next_obs)
+        return learner, MaskedTransition(transition, mask, prior_tm1, prior_t)
 
-    def target(learner: Learner) -> Any:
-        return learner.params
+    def target(learner: Learner) -> Frozen:
+        return nets.freeze(learner.q)
 
-    def loss(
-        params: Any, prior: Any, frozen: Any, batch: MaskedTransition
-    ) -> tuple[jax.Array, Metrics]:
+    def loss(online: View, f_t: jax.Array, batch: MaskedTransition) -> tuple[jax.Array, Metrics]:
         """Sum of the members' losses; they share no parameter, so one gradient serves all."""
-        (obs, action, reward, discount, next_obs), mask = batch
+        (obs, action, reward, discount, _), mask, prior_tm1, prior_t = batch
         chosen = jax.nn.one_hot(action, num_actions)
-        q_tm1 = jnp.sum(q_of(params, prior, obs) * chosen[None], axis=-1)  # [K, B]
-        v_t = jnp.max(q_of(frozen, prior, next_obs), axis=-1)
+        f_tm1 = jnp.sum(nets.apply("q", online, obs) * chosen[None], axis=-1)  # [K, B]
+        q_tm1 = f_tm1 + prior_tm1.T
+        v_t = jnp.max(f_t + jnp.moveaxis(prior_t, 1, 0), axis=-1)
         delta = reward[None] + cfg.gamma * discount[None] * v_t - q_tm1
         member_losses = 0.5 * jnp.mean(mask.T * delta**2, axis=-1)
         metrics = {
@@ -116,16 +122,16 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         return jnp.sum(member_losses), metrics
 
     def update(
-        learner: Learner, frozen: Any, batch: MaskedTransition, key: jax.Array
+        learner: Learner, frozen: Frozen, batch: MaskedTransition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
-        grads, metrics = jax.grad(loss, has_aux=True)(learner.params, learner.prior, frozen, batch)
-        updates, opt = jax.vmap(optimiser.update)(grads, learner.opt)
-        return learner._replace(
-            params=optax.apply_updates(learner.params, updates), opt=opt
-        ), metrics
+        obs, next_obs = batch.transition.obs, batch.transition.next_obs
+        online = nets.to_train(learner.q, frozen, obs)
+        f_t = nets.apply("q", nets.frozen(learner.q, frozen, next_obs), next_obs)
+        grads, metrics = jax.grad(loss, has_aux=True)(online, f_t, batch)
+        return learner._replace(q=nets.descend(learner.q, online, grads, obs)), metrics
 
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
-        q = q_of(learner.params, learner.prior, obs)
+        q = q_of(learner, obs)
         votes = jax.nn.one_hot(jnp.argmax(q, axis=-1), num_actions)
         mean = jnp.mean(q, axis=0)
         return {

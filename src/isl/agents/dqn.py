@@ -19,8 +19,8 @@ from jax.lax import stop_gradient
 
 from isl import config
 from isl.agent import Agent, Metrics, Transition, no_episode, schedule_of
+from isl.approximators import Approximators, Frozen, Net, Trained, View
 from isl.config import hyper
-from isl.networks import Network, dummy_observation
 
 
 @dataclass(frozen=True)
@@ -36,41 +36,43 @@ class Config(config.Config):
 
 
 class Learner(NamedTuple):
-    params: Any
-    opt: Any
+    q: Trained
     steps: jax.Array  # environment steps seen: they drive ε
 
 
 def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     """DQN for an observation space and a number of actions."""
-    network = Network(observation_space, cfg.hidden, num_actions)
-    optimiser = optax.adam(cfg.lr)
+    nets = Approximators(observation_space, cfg.hidden, {"q": Net(num_actions, cfg.lr)})
     epsilon_at = optax.linear_schedule(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_steps)
 
     def init(key: jax.Array) -> Learner:
-        params = network.init(key, dummy_observation(observation_space))
-        return Learner(params, optimiser.init(params), jnp.zeros((), jnp.int32))
+        return Learner(nets.init(key), jnp.zeros((), jnp.int32))
+
+    def q_of(learner: Learner, obs: jax.Array) -> jax.Array:
+        return nets.apply("q", nets.online(learner.q, obs), obs)
 
     def act(learner: Learner, episode: tuple[()], obs: jax.Array, key: jax.Array) -> jax.Array:
-        return epsilon_greedy(network.apply(learner.params, obs), epsilon_at(learner.steps), key)
+        return epsilon_greedy(q_of(learner, obs), epsilon_at(learner.steps), key)
 
     def exploit(learner: Learner, obs: jax.Array) -> jax.Array:
-        return jnp.argmax(network.apply(learner.params, obs), axis=-1).astype(jnp.int32)
+        return jnp.argmax(q_of(learner, obs), axis=-1).astype(jnp.int32)
 
     def observe(
         learner: Learner, transition: Transition, key: jax.Array
     ) -> tuple[Learner, Transition]:
         return learner._replace(steps=learner.steps + 1), transition
 
-    def target(learner: Learner) -> Any:
-        return learner.params
+    def target(learner: Learner) -> Frozen:
+        return nets.freeze(learner.q)
 
-    def loss(params: Any, frozen: Any, batch: Transition) -> tuple[jax.Array, Metrics]:
+    def loss(
+        online: View, q_t: jax.Array, next_q: jax.Array, batch: Transition
+    ) -> tuple[jax.Array, Metrics]:
+        """`q_t` is the target's at s′, `next_q` the online network's there."""
         chosen = jax.nn.one_hot(batch.action, num_actions)
-        q_tm1 = jnp.sum(network.apply(params, batch.obs) * chosen, axis=-1)
-        q_t = network.apply(frozen, batch.next_obs)
+        q_tm1 = jnp.sum(nets.apply("q", online, batch.obs) * chosen, axis=-1)
         if cfg.double_q:
-            pick = jnp.argmax(network.apply(params, batch.next_obs), axis=-1)
+            pick = jnp.argmax(next_q, axis=-1)
             v_t = jnp.sum(q_t * jax.nn.one_hot(pick, num_actions), axis=-1)
         else:
             v_t = jnp.max(q_t, axis=-1)
@@ -79,17 +81,17 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         return 0.5 * jnp.mean(delta**2), metrics
 
     def update(
-        learner: Learner, frozen: Any, batch: Transition, key: jax.Array
+        learner: Learner, frozen: Frozen, batch: Transition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
-        grads, metrics = jax.grad(loss, has_aux=True)(learner.params, frozen, batch)
-        updates, opt = optimiser.update(grads, learner.opt)
-        return learner._replace(params=optax.apply_updates(learner.params, updates), opt=opt), {
-            **metrics,
-            "epsilon": jnp.asarray(epsilon_at(learner.steps), jnp.float32),
-        }
+        online = nets.to_train(learner.q, frozen, batch.obs)
+        q_t = nets.apply("q", nets.frozen(learner.q, frozen, batch.next_obs), batch.next_obs)
+        next_q = q_of(learner, batch.next_obs)  # read by `double_q` alone
+        grads, metrics = jax.grad(loss, has_aux=True)(online, q_t, next_q, batch)
+        metrics["epsilon"] = jnp.asarray(epsilon_at(learner.steps), jnp.float32)
+        return learner._replace(q=nets.descend(learner.q, online, grads, batch.obs)), metrics
 
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
-        q = network.apply(learner.params, obs)
+        q = q_of(learner, obs)
         epsilon = epsilon_at(learner.steps)
         greedy = jax.nn.one_hot(jnp.argmax(q, axis=-1), num_actions)
         return {

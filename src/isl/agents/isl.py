@@ -15,23 +15,14 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 from gymnasium.spaces import Space
 from jax.lax import stop_gradient
 
 from isl import config
-from isl.agent import (
-    Agent,
-    Metrics,
-    Transition,
-    descend,
-    no_episode,
-    schedule_of,
-    store_as_is,
-)
+from isl.agent import Agent, Metrics, Transition, no_episode, schedule_of, store_as_is
+from isl.approximators import Approximators, Frozen, Net, Trained, View
 from isl.config import hyper
 from isl.exploration import pareto_optimal, uc_policy, uc_value
-from isl.networks import Network, dummy_observation
 
 
 @dataclass(frozen=True)
@@ -60,80 +51,81 @@ class Config(config.Config):
     sound: bool = hyper(False, "add γ(max q̂(s′) − v̂(s′)) to the target of ℓ: the bound that holds")
 
 
-class Params(NamedTuple):
-    """The parameters of q̂ (ω), ρ (θ) and ℓ (ν); those of ℓ have leading axes [ensemble, action]."""
-
-    q: Any
-    rho: Any
-    ell: Any
-
-
 class Learner(NamedTuple):
-    params: Params
-    opt: Params  # the optimiser state of each
+    values: Trained  # q̂ (ω) and ρ (θ)
+    ell: Trained  # ℓ (ν): one network per action; with an ensemble, one member at a time
 
 
 class Target(NamedTuple):
-    q: Any  # ω̃
-    ell: Any  # ν̃
+    values: Frozen  # ω̃
+    ell: Frozen  # ν̃
 
 
 def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     """ISL for an observation space and a number of actions."""
-    values = Network(observation_space, cfg.hidden, num_actions)  # both q̂ and ρ
-    uncertainty = Network(observation_space, cfg.hidden, 1, bias=cfg.ell_bias)  # ℓ of one action
-    optimisers = Params(*(optax.adam(rate) for rate in (cfg.lr_q, cfg.lr_rho, cfg.lr_ell)))
+    ensemble = cfg.ell_ensemble if cfg.ell_ensemble > 1 else None
+    values = Approximators(
+        observation_space,
+        cfg.hidden,
+        {"q": Net(num_actions, cfg.lr_q), "rho": Net(num_actions, cfg.lr_rho)},
+    )
+    uncertainty = Approximators(
+        observation_space,
+        cfg.hidden,
+        {"ell": Net(1, cfg.lr_ell, bias=cfg.ell_bias, copies=num_actions)},
+        members=ensemble,
+    )
 
-    def ell_of(params: Any, obs: jax.Array) -> jax.Array:
-        """ℓ(s, ·) of one ensemble member: a separate network per action, sigmoid to the range."""
-        logits = jax.vmap(uncertainty.apply, in_axes=(0, None), out_axes=-1)(params, obs)[..., 0, :]
+    def ell_of(view: View, obs: jax.Array) -> jax.Array:
+        """ℓ(s, ·): a separate network per action, sigmoid to the range."""
+        logits = jnp.moveaxis(uncertainty.apply("ell", view, obs)[..., 0], 0, -1)
         return cfg.ell_min + (cfg.ell_max - cfg.ell_min) * jax.nn.sigmoid(logits)
 
-    def draw_member(key: jax.Array) -> jax.Array | int:
-        return jax.random.randint(key, (), 0, cfg.ell_ensemble) if cfg.ell_ensemble > 1 else 0
+    def draw_member(key: jax.Array) -> jax.Array | None:
+        return None if ensemble is None else jax.random.randint(key, (), 0, ensemble)
+
+    def beliefs(
+        learner: Learner, obs: jax.Array, member: jax.Array | int | None
+    ) -> tuple[jax.Array, jax.Array]:
+        """q̂(s, ·) and ℓ(s, ·)."""
+        q = values.apply("q", values.online(learner.values, obs), obs)
+        return q, ell_of(uncertainty.online(learner.ell, obs, member), obs)
 
     def init(key: jax.Array) -> Learner:
-        key_q, key_rho, key_ell = jax.random.split(key, 3)
-        obs = dummy_observation(observation_space)
-        ell_keys = jax.random.split(key_ell, (cfg.ell_ensemble, num_actions))
-        params = Params(
-            q=values.init(key_q, obs),
-            rho=values.init(key_rho, obs),
-            ell=jax.vmap(jax.vmap(lambda k: uncertainty.init(k, obs)))(ell_keys),
-        )
-        opt = Params(
-            q=optimisers.q.init(params.q),
-            rho=optimisers.rho.init(params.rho),
-            ell=jax.vmap(optimisers.ell.init)(params.ell),
-        )
-        return Learner(params, opt)
+        key_values, key_ell = jax.random.split(key)
+        return Learner(values.init(key_values), uncertainty.init(key_ell))
 
     def act(learner: Learner, episode: tuple[()], obs: jax.Array, key: jax.Array) -> jax.Array:
         key_member, key_action = jax.random.split(key)
-        q = values.apply(learner.params.q, obs)
-        ell = ell_of(_member(learner.params.ell, draw_member(key_member)), obs)
+        q, ell = beliefs(learner, obs, draw_member(key_member))
         pi = uc_policy(q, ell, cfg.kappa)  # eq. (optimal_policy)
         threshold = jax.random.uniform(key_action)
         return jnp.sum(jnp.cumsum(pi)[:-1] <= threshold, dtype=jnp.int32)
 
     def exploit(learner: Learner, obs: jax.Array) -> jax.Array:
-        return jnp.argmax(values.apply(learner.params.q, obs), axis=-1).astype(jnp.int32)
+        q = values.apply("q", values.online(learner.values, obs), obs)
+        return jnp.argmax(q, axis=-1).astype(jnp.int32)
 
     def target(learner: Learner) -> Target:
-        return Target(learner.params.q, learner.params.ell)
+        return Target(values.freeze(learner.values), uncertainty.freeze(learner.ell))
 
-    def loss(params: Params, frozen: Target, batch: Transition) -> tuple[jax.Array, Metrics]:
+    def loss(
+        online: tuple[View, View],
+        frozen: tuple[View, View],
+        batch: Transition,
+        next_ell: View,
+    ) -> tuple[jax.Array, Metrics]:
         """J_q + J_ρ + J_ℓ of eq. (costs); they share no parameter, so one gradient serves all."""
         chosen = jax.nn.one_hot(batch.action, num_actions)
-        q_tm1 = jnp.sum(values.apply(params.q, batch.obs) * chosen, axis=-1)
-        rho_tm1 = jnp.sum(values.apply(params.rho, batch.obs) * chosen, axis=-1)
-        ell_tm1 = jnp.sum(ell_of(params.ell, batch.obs) * chosen, axis=-1)
+        q_tm1 = jnp.sum(values.apply("q", online[0], batch.obs) * chosen, axis=-1)
+        rho_tm1 = jnp.sum(values.apply("rho", online[0], batch.obs) * chosen, axis=-1)
+        ell_tm1 = jnp.sum(ell_of(online[1], batch.obs) * chosen, axis=-1)
 
-        q_t = values.apply(frozen.q, batch.next_obs)
-        ell_t = ell_of(frozen.ell, batch.next_obs)
+        q_t = values.apply("q", frozen[0], batch.next_obs)
+        ell_t = ell_of(frozen[1], batch.next_obs)
         v_t = uc_value(q_t, ell_t, cfg.kappa)  # eq. (optimal_value_function)
         if cfg.double_ell:
-            pick = jnp.argmax(ell_of(params.ell, batch.next_obs), axis=-1)
+            pick = jnp.argmax(ell_of(next_ell, batch.next_obs), axis=-1)
             ell_max_t = jnp.sum(ell_t * jax.nn.one_hot(pick, num_actions), axis=-1)
         else:
             ell_max_t = jnp.max(ell_t, axis=-1)
@@ -162,19 +154,24 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         learner: Learner, frozen: Target, batch: Transition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
         member = draw_member(key)
-        params = learner.params._replace(ell=_member(learner.params.ell, member))
-        opt = learner.opt._replace(ell=_member(learner.opt.ell, member))
-        frozen = frozen._replace(ell=_member(frozen.ell, member))
-        grads, metrics = jax.grad(loss, has_aux=True)(stop_gradient(params), frozen, batch)
-        params, opt = descend(optimisers, params, opt, grads)
+        at, ahead = batch.obs, batch.next_obs
+        online = (
+            values.to_train(learner.values, frozen.values, at),
+            uncertainty.to_train(learner.ell, frozen.ell, at, member),
+        )
+        target = (
+            values.frozen(learner.values, frozen.values, ahead),
+            uncertainty.frozen(learner.ell, frozen.ell, ahead, member),
+        )
+        next_ell = uncertainty.online(learner.ell, ahead, member)  # read by `double_ell` alone
+        grads, metrics = jax.grad(loss, has_aux=True)(online, target, batch, next_ell)
         return Learner(
-            params._replace(ell=_with_member(learner.params.ell, member, params.ell)),
-            opt._replace(ell=_with_member(learner.opt.ell, member, opt.ell)),
+            values.descend(learner.values, online[0], grads[0], at),
+            uncertainty.descend(learner.ell, online[1], grads[1], at, member),
         ), metrics
 
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
-        q = values.apply(learner.params.q, obs)
-        ell = ell_of(_member(learner.params.ell, 0), obs)
+        q, ell = beliefs(learner, obs, None if ensemble is None else 0)
         return {
             "q": q,
             "ell": ell,
@@ -194,13 +191,3 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         target=target,
         inspect=inspect,
     )
-
-
-def _member(tree: Any, index: jax.Array | int) -> Any:
-    """One ensemble member of a tree stacked along its leading axis."""
-    return jax.tree.map(lambda x: x[index], tree)
-
-
-def _with_member(tree: Any, index: jax.Array | int, member: Any) -> Any:
-    """The stacked tree with that member replaced."""
-    return jax.tree.map(lambda x, new: x.at[index].set(new), tree, member)

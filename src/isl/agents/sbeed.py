@@ -16,22 +16,13 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 from gymnasium.spaces import Space
 from jax.lax import stop_gradient
 
 from isl import config
-from isl.agent import (
-    Agent,
-    Metrics,
-    Transition,
-    descend,
-    no_episode,
-    schedule_of,
-    store_as_is,
-)
+from isl.agent import Agent, Metrics, Transition, no_episode, schedule_of, store_as_is
+from isl.approximators import Approximators, Net, Trained, View
 from isl.config import hyper
-from isl.networks import Network, dummy_observation
 
 
 @dataclass(frozen=True)
@@ -49,50 +40,46 @@ class Config(config.Config):
     lr_rho: float = hyper(1e-2, "Adam's learning rate of ρ", above=0)
 
 
-class Params(NamedTuple):
-    v: Any
-    pi: Any
-    rho: Any
-
-
 class Learner(NamedTuple):
-    params: Params
-    opt: Params  # the optimiser state of each
+    value: Trained  # V
+    per_action: Trained  # the logits of π, and ρ
 
 
 def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     """SBEED for an observation space and a number of actions."""
-    value = Network(observation_space, cfg.hidden, 1)
-    per_action = Network(observation_space, cfg.hidden, num_actions)  # logits of π, and ρ
-    optimisers = Params(*(optax.adam(rate) for rate in (cfg.lr_v, cfg.lr_pi, cfg.lr_rho)))
+    value = Approximators(observation_space, cfg.hidden, {"v": Net(1, cfg.lr_v)})
+    per_action = Approximators(
+        observation_space,
+        cfg.hidden,
+        {"pi": Net(num_actions, cfg.lr_pi), "rho": Net(num_actions, cfg.lr_rho)},
+    )
 
-    def log_policy(params: Any, obs: jax.Array) -> jax.Array:
-        return jax.nn.log_softmax(per_action.apply(params, obs))
+    def log_policy(view: View, obs: jax.Array) -> jax.Array:
+        return jax.nn.log_softmax(per_action.apply("pi", view, obs))
 
     def init(key: jax.Array) -> Learner:
-        obs = dummy_observation(observation_space)
-        keys = jax.random.split(key, 3)
-        networks = (value, per_action, per_action)
-        params = Params(*(net.init(k, obs) for net, k in zip(networks, keys, strict=True)))
-        opt = Params(*(o.init(p) for o, p in zip(optimisers, params, strict=True)))
-        return Learner(params, opt)
+        key_value, key_per_action = jax.random.split(key)
+        return Learner(value.init(key_value), per_action.init(key_per_action))
 
     def act(learner: Learner, episode: tuple[()], obs: jax.Array, key: jax.Array) -> jax.Array:
-        return jax.random.categorical(key, log_policy(learner.params.pi, obs)).astype(jnp.int32)
+        log_pi = log_policy(per_action.online(learner.per_action, obs), obs)
+        return jax.random.categorical(key, log_pi).astype(jnp.int32)
 
     def exploit(learner: Learner, obs: jax.Array) -> jax.Array:
-        return jnp.argmax(log_policy(learner.params.pi, obs), axis=-1).astype(jnp.int32)
+        log_pi = log_policy(per_action.online(learner.per_action, obs), obs)
+        return jnp.argmax(log_pi, axis=-1).astype(jnp.int32)
 
     def target(learner: Learner) -> tuple[()]:
         return ()
 
-    def loss(params: Params, batch: Transition) -> tuple[jax.Array, Metrics]:
+    def loss(
+        views: tuple[View, View], both: jax.Array, batch: Transition
+    ) -> tuple[jax.Array, Metrics]:
         """Both players' losses at once; `stop_gradient` gives each its own parameters to move."""
         chosen = jax.nn.one_hot(batch.action, num_actions)
-        v_tm1 = value.apply(params.v, batch.obs)[..., 0]
-        v_t = value.apply(params.v, batch.next_obs)[..., 0]
-        log_pi = jnp.sum(log_policy(params.pi, batch.obs) * chosen, axis=-1)
-        rho = jnp.sum(per_action.apply(params.rho, batch.obs) * chosen, axis=-1)
+        v_tm1, v_t = jnp.split(value.apply("v", views[0], both)[..., 0], 2)
+        log_pi = jnp.sum(log_policy(views[1], batch.obs) * chosen, axis=-1)
+        rho = jnp.sum(per_action.apply("rho", views[1], batch.obs) * chosen, axis=-1)
 
         delta = batch.reward + cfg.gamma * batch.discount * v_t - cfg.kappa * log_pi
         consistency = delta - v_tm1
@@ -109,16 +96,26 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     def update(
         learner: Learner, frozen: tuple[()], batch: Transition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
-        grads, metrics = jax.grad(loss, has_aux=True)(learner.params, batch)
-        return Learner(*descend(optimisers, learner.params, learner.opt, grads)), metrics
+        both = jnp.concatenate([batch.obs, batch.next_obs])  # V learns at s and at s′
+        v, others = learner
+        views = (
+            value.to_train(v, value.freeze(v), both),
+            per_action.to_train(others, per_action.freeze(others), batch.obs),
+        )
+        grads, metrics = jax.grad(loss, has_aux=True)(views, both, batch)
+        return Learner(
+            value.descend(v, views[0], grads[0], both),
+            per_action.descend(others, views[1], grads[1], batch.obs),
+        ), metrics
 
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
-        log_pi = log_policy(learner.params.pi, obs)
+        view = per_action.online(learner.per_action, obs)
+        log_pi = log_policy(view, obs)
         return {
             # ρ ≈ E δ, so r + γ·V(s′), what an action is worth, is ρ + κ·log π.
-            "q": per_action.apply(learner.params.rho, obs) + cfg.kappa * log_pi,
+            "q": per_action.apply("rho", view, obs) + cfg.kappa * log_pi,
             "policy": jnp.exp(log_pi),
-            "value": value.apply(learner.params.v, obs)[..., 0],
+            "value": value.apply("v", value.online(learner.value, obs), obs)[..., 0],
         }
 
     return Agent(

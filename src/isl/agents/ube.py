@@ -17,15 +17,14 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-import optax
 from gymnasium.spaces import Space
 from jax.lax import stop_gradient
 from jax.scipy.special import ndtr, ndtri
 
 from isl import config
-from isl.agent import Agent, Metrics, Transition, descend, no_episode, schedule_of
+from isl.agent import Agent, Metrics, Transition, no_episode, schedule_of
+from isl.approximators import Approximators, Frozen, Net, Trained, View
 from isl.config import hyper
-from isl.networks import Network, dummy_observation
 
 
 @dataclass(frozen=True)
@@ -38,67 +37,65 @@ class Config(config.Config):
     beta: float = hyper(2.0, "β: factor of the noise √u·ζ added to Q when acting", at_least=0)
 
 
-class Params(NamedTuple):
-    q: Any
-    u: Any
-
-
 class Learner(NamedTuple):
-    params: Params
-    opt: Params  # the optimiser state of each
+    nets: Trained  # Q and u
     sigma: jax.Array  # Σ_a, [A, F, F]
 
 
 def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     """UBE for an observation space and a number of actions."""
-    network = Network(observation_space, cfg.hidden, num_actions)
-    optimisers = Params(optax.adam(cfg.lr_q), optax.adam(cfg.lr_u))
+    nets = Approximators(
+        observation_space,
+        cfg.hidden,
+        {"q": Net(num_actions, cfg.lr_q), "u": Net(num_actions, cfg.lr_u)},
+    )
 
-    def u_of(params: Any, obs: jax.Array) -> jax.Array:
-        return jax.nn.softplus(network.apply(params, obs))
+    def q_of(view: View, obs: jax.Array) -> jax.Array:
+        return nets.apply("q", view, obs)
+
+    def u_of(view: View, obs: jax.Array) -> jax.Array:
+        return jax.nn.softplus(nets.apply("u", view, obs))
 
     def init(key: jax.Array) -> Learner:
-        obs = dummy_observation(observation_space)
-        params = Params(*(network.init(k, obs) for k in jax.random.split(key)))
-        opt = Params(*(o.init(p) for o, p in zip(optimisers, params, strict=True)))
         identity = jnp.eye(cfg.hidden[-1])
-        return Learner(params, opt, jnp.stack([cfg.mu * identity] * num_actions))
+        return Learner(nets.init(key), jnp.stack([cfg.mu * identity] * num_actions))
 
     def act(learner: Learner, episode: tuple[()], obs: jax.Array, key: jax.Array) -> jax.Array:
-        q = network.apply(learner.params.q, obs)
+        view = nets.online(learner.nets, obs)
         zeta = jax.random.normal(key, (num_actions,))
-        sample = q + cfg.beta * zeta * jnp.sqrt(u_of(learner.params.u, obs))  # Thompson
+        sample = q_of(view, obs) + cfg.beta * zeta * jnp.sqrt(u_of(view, obs))  # Thompson
         return jnp.argmax(sample, axis=-1).astype(jnp.int32)
 
     def exploit(learner: Learner, obs: jax.Array) -> jax.Array:
-        return jnp.argmax(network.apply(learner.params.q, obs), axis=-1).astype(jnp.int32)
+        return jnp.argmax(q_of(nets.online(learner.nets, obs), obs), axis=-1).astype(jnp.int32)
 
     def observe(
         learner: Learner, transition: Transition, key: jax.Array
     ) -> tuple[Learner, Transition]:
-        phi = network.apply(learner.params.q, transition.obs, method="features")
+        obs = transition.obs
+        phi = nets.apply("q", nets.online(learner.nets, obs), obs, method="features")
         return learner._replace(
             sigma=learner.sigma.at[transition.action].set(
                 sherman_morrison(learner.sigma[transition.action], phi)
             )
         ), transition
 
-    def target(learner: Learner) -> Params:
-        return learner.params
+    def target(learner: Learner) -> Frozen:
+        return nets.freeze(learner.nets)
 
     def loss(
-        params: Params, frozen: Params, sigma: jax.Array, batch: Transition
+        online: View, frozen: View, sigma: jax.Array, batch: Transition
     ) -> tuple[jax.Array, Metrics]:
         """The losses of Q and of u; they share no gradient."""
         chosen = jax.nn.one_hot(batch.action, num_actions)
-        q_tm1 = jnp.sum(network.apply(params.q, batch.obs) * chosen, axis=-1)
-        u_tm1 = jnp.sum(u_of(params.u, batch.obs) * chosen, axis=-1)
+        q_tm1 = jnp.sum(q_of(online, batch.obs) * chosen, axis=-1)
+        u_tm1 = jnp.sum(u_of(online, batch.obs) * chosen, axis=-1)
 
-        q_t = network.apply(frozen.q, batch.next_obs)
+        q_t = q_of(frozen, batch.next_obs)
         greedy = jax.nn.one_hot(jnp.argmax(q_t, axis=-1), num_actions)
-        u_t = jnp.sum(u_of(frozen.u, batch.next_obs) * greedy, axis=-1)
+        u_t = jnp.sum(u_of(frozen, batch.next_obs) * greedy, axis=-1)
 
-        phi = stop_gradient(network.apply(params.q, batch.obs, method="features"))
+        phi = stop_gradient(nets.apply("q", online, batch.obs, method="features"))
         nu = jnp.sum(jnp.einsum("bf,afg,bg->ba", phi, sigma, phi) * chosen, axis=-1)  # φᵀΣ_aφ
         q_target = batch.reward + cfg.gamma * batch.discount * jnp.max(q_t, axis=-1)
         u_target = nu + cfg.gamma**2 * batch.discount * u_t  # the uncertainty Bellman equation
@@ -114,15 +111,17 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         return loss_q + loss_u, metrics
 
     def update(
-        learner: Learner, frozen: Params, batch: Transition, key: jax.Array
+        learner: Learner, frozen: Frozen, batch: Transition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
-        grads, metrics = jax.grad(loss, has_aux=True)(learner.params, frozen, learner.sigma, batch)
-        params, opt = descend(optimisers, learner.params, learner.opt, grads)
-        return learner._replace(params=params, opt=opt), metrics
+        online = nets.to_train(learner.nets, frozen, batch.obs)
+        ahead = nets.frozen(learner.nets, frozen, batch.next_obs)
+        grads, metrics = jax.grad(loss, has_aux=True)(online, ahead, learner.sigma, batch)
+        return learner._replace(nets=nets.descend(learner.nets, online, grads, batch.obs)), metrics
 
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
-        q = network.apply(learner.params.q, obs)
-        ell = cfg.beta * jnp.sqrt(u_of(learner.params.u, obs))
+        view = nets.online(learner.nets, obs)
+        q = q_of(view, obs)
+        ell = cfg.beta * jnp.sqrt(u_of(view, obs))
         return {
             "q": q,
             "ell": ell,

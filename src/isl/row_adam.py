@@ -1,0 +1,195 @@
+"""Adam on the rows of a look-up table, at the cost of the rows that a batch touches. Exact.
+
+Adam moves a row at every update, also without a gradient: its momentum runs on. A dense pass over
+the table pays for that at each update; here a row is brought up to date when it is next looked at.
+With first and second moments m and v at its last own update s, the rest of its way to update t is
+
+    p(t) = p(s) − rate·m·(T_s(√v) − β₁ᵏ·T_t(√v·β₂^(k/2))),   k = t − s,
+
+where T_s(a) is the sum of all steps that would follow update s, for m = 1 and √v = a:
+
+    T_s(a) = Σ_{j>s} w_j/(a·x_j + ε),   w_j = β₁^(j−s)/(1−β₁ʲ),   x_j = β₂^((j−s)/2)/√(1−β₂ʲ):
+
+what was to come from s on, less what is still to come at t. As a function of ε/a, T is a Stieltjes
+sum over the narrow range of the x_j, so two nodes give it to float32 rounding (`tail_nodes`).
+
+Frozen targets need no copy of the table either: a row remembers what it was at the beginning of the
+target period in which it was last touched, and any other row is where its momentum took it by then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import cache
+from typing import NamedTuple, TypeVar
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import numpy.typing as npt
+
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8  # optax's defaults, as for every other parameter
+IN_BOUNDS = "promise_in_bounds"
+HORIZON = 20_000  # updates after which β₂ʲ is below float32's resolution of 1
+
+
+T = TypeVar("T")
+Rate = npt.NDArray[np.float32]  # Adam's learning rate of every feature, [F]
+
+
+class Rows(NamedTuple):
+    """A table [n, F] and what Adam knows of it, each row as of its last own update."""
+
+    values: jax.Array  # [n, 2, F]: the row, and what it was when that update's target period began
+    first: jax.Array  # m
+    root: jax.Array  # √v
+    stamp: jax.Array  # int32 [n]: the number of that update, 0 if there was none
+
+
+def create(value: jax.Array) -> Rows:
+    """A table that no update has touched."""
+    zeros = jnp.zeros_like(value)
+    both = jnp.stack([value, value], axis=1)
+    return Rows(both, zeros, zeros, jnp.zeros(value.shape[0], jnp.int32))
+
+
+def read(rows: Rows, index: jax.Array, rate: Rate, clock: jax.Array) -> jax.Array:
+    """The rows as they stand after `clock` updates, the present: [..., F] for an index [...]."""
+    return _apart(lambda: _moved(_take(rows, index), rate, clock), clock)
+
+
+def read_to_train(
+    rows: Rows, index: jax.Array, rate: Rate, clock: jax.Array, frozen_clock: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    """What `read` and `read_frozen` give for the rows: what `step` will need of them."""
+
+    def compute() -> tuple[jax.Array, jax.Array]:
+        row = _take(rows, index)
+        return _moved(row, rate, clock), _as_of(row, rate, frozen_clock)
+
+    return _apart(compute, clock)
+
+
+def read_frozen(rows: Rows, index: jax.Array, rate: Rate, clock: jax.Array) -> jax.Array:
+    """The rows as they stood after `clock` updates, when the current target period began."""
+    return _apart(lambda: _as_of(_take(rows, index), rate, clock), clock)
+
+
+def step(
+    rows: Rows,
+    index: jax.Array,
+    values: tuple[jax.Array, jax.Array],
+    gradient: jax.Array,
+    rate: Rate,
+    clock: jax.Array,
+) -> Rows:
+    """Update number `clock` + 1: Adam's step for the rows [B] that have a gradient [B, F].
+
+    `values` is what `read_to_train` gave for them. The rate must stay what it is: steps that were
+    put off are taken with it later.
+    """
+    present, at_period_start = values
+    row = _take(rows, index)
+    gradient = _sum_of_duplicates(index, gradient, rows.stamp.shape[0])
+    decay1, decay2 = _decays(clock - row.stamp)
+    first = BETA1 * (decay1 * row.first) + (1 - BETA1) * gradient
+    root = jnp.sqrt(BETA2 * (decay2 * row.root) ** 2 + (1 - BETA2) * gradient**2)
+    count = (clock + 1).astype(jnp.float32)
+    unbiased_first = first / (1 - BETA1**count)
+    unbiased_root = root / jnp.sqrt(1 - BETA2**count)
+    own_step = unbiased_first / (unbiased_root + EPSILON)
+    after = present - _like(rate, own_step) * own_step
+    # One array for both values: the write has to wait for the gradient, and so for every read.
+    values_written = rows.values.at[index, 0].set(after, mode=IN_BOUNDS)
+    return Rows(
+        values=values_written.at[index, 1].set(at_period_start, mode=IN_BOUNDS),
+        first=rows.first.at[index].set(first, mode=IN_BOUNDS),
+        root=rows.root.at[index].set(root, mode=IN_BOUNDS),
+        stamp=rows.stamp.at[index].set(clock + 1, mode=IN_BOUNDS),
+    )  # duplicates write the same numbers
+
+
+def tail_nodes() -> npt.NDArray[np.float64]:
+    """[HORIZON + 1, 4]: x and w of the two nodes of T_s, for every s (constant from HORIZON on).
+
+    They have the sum's moments Σ w·xⁿ for n = −2, −1, 0, 1: both its value and its slope at ε = 0,
+    where all but vanishing gradients are, and at ε = ∞. Found as Gauss's rule for the weights w/x².
+    """
+    powers = np.array([-2, -1, 0, 1])
+    ratio = BETA1 * BETA2 ** (powers / 2)
+    moments = np.empty((HORIZON + 1, 4))
+    moments[HORIZON] = ratio / (1 - ratio)
+    for j in range(HORIZON, 0, -1):
+        x = 1 / math.sqrt(-math.expm1(j * math.log(BETA2)))
+        moments[j - 1] = ratio * (x**powers / (1 - BETA1**j) + moments[j])
+    total, mean, square, cube = moments[:, 0], *(moments[:, 1:] / moments[:, :1]).T
+    std = np.sqrt(square - mean**2)
+    skew = (cube - 3 * mean * square + 2 * mean**3) / std**3
+    wide = np.sqrt(1 + skew**2 / 4)
+    low, high = mean + std * (skew / 2 - wide), mean + std * (skew / 2 + wide)
+    share = (high - mean) / (high - low)
+    nodes = (low, high, total * share * low**2, total * (1 - share) * high**2)
+    return np.stack(nodes, axis=-1)
+
+
+def _apart(compute: Callable[[], T], clock: jax.Array) -> T:
+    """`compute()` as a kernel of its own: XLA would redo it inside a slow transposed loop.
+
+    What a branch computes is never fused with what uses it, and XLA cannot know that this one is
+    always taken.
+    """
+    otherwise = lambda: jax.tree.map(jnp.zeros_like, compute())  # noqa: E731
+    result: T = jax.lax.cond(clock >= 0, compute, otherwise)
+    return result
+
+
+def _take(rows: Rows, index: jax.Array) -> Rows:
+    return Rows(*(x.at[index].get(mode=IN_BOUNDS) for x in rows))
+
+
+def _as_of(row: Rows, rate: Rate, clock: jax.Array) -> jax.Array:
+    moved_since = (row.stamp > clock)[..., None]
+    return jnp.where(moved_since, row.values[..., 1, :], _moved(row, rate, clock))
+
+
+def _moved(row: Rows, rate: Rate, clock: jax.Array) -> jax.Array:
+    """Where its momentum has carried a row from its stamp to `clock`."""
+    decay1, decay2 = _decays(clock - row.stamp)
+    to_come = _tail(row.stamp, row.root)
+    still_to_come = _tail(clock, decay2 * row.root)
+    momentum = row.first * (to_come - decay1 * still_to_come)
+    return row.values[..., 0, :] - _like(rate, momentum) * momentum
+
+
+def _decays(updates: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """β₁ᵏ and β₂^(k/2), with an axis for the features; k < 0 is never used, only kept finite."""
+    k = jnp.maximum(updates, 0).astype(jnp.float32)[..., None]
+    return jnp.exp(math.log(BETA1) * k), jnp.exp(math.log(BETA2) / 2 * k)
+
+
+def _tail(stamp: jax.Array, root: jax.Array) -> jax.Array:
+    """T_s(a) for stamps [...] (or one for all) and roots [..., F], with one division."""
+    nodes = jnp.asarray(_constant_nodes())[jnp.minimum(stamp, HORIZON)]
+    per_row = (*stamp.shape, *[1] * (root.ndim - stamp.ndim))  # [..., 1]
+    low, high, w_low, w_high = (nodes[..., i].reshape(per_row) for i in range(4))
+    at_low, at_high = root * low + EPSILON, root * high + EPSILON
+    return (w_low * at_high + w_high * at_low) / (at_low * at_high)
+
+
+def _like(rate: Rate, x: jax.Array) -> Rate:
+    return rate.reshape((1,) * (x.ndim - 1) + (-1,))
+
+
+@cache
+def _constant_nodes() -> npt.NDArray[np.float32]:
+    return tail_nodes().astype(np.float32)
+
+
+def _sum_of_duplicates(index: jax.Array, gradient: jax.Array, n: int) -> jax.Array:
+    """For every row of the batch, the sum of the gradients of all rows with the same index."""
+    batch = jnp.arange(index.shape[0], dtype=jnp.int32)
+    place = jnp.zeros(n, jnp.int32).at[index].set(batch, mode=IN_BOUNDS)
+    first_of = place.at[index].get(mode=IN_BOUNDS)  # one and the same for all duplicates
+    sums = jnp.zeros_like(gradient).at[first_of].add(gradient, mode=IN_BOUNDS)
+    return sums.at[first_of].get(mode=IN_BOUNDS)
