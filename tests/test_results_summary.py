@@ -22,6 +22,7 @@ def rows():
         made += swingup(n, "isl", [900.0 - n, 800.0, 700.0])
         made += swingup(n, "sbeed", [0.0, 0.0])
     made += swingup(10, "isl", [500.0, 400.0], variant="kappa=52.0")
+    made += swingup(10, "isl", [450.0, 410.0], variant="kappa=208.0")
     made += swingup(10, "isl", [300.0, -5.0], variant="eta2=1.0", status="diverged")
     return made
 
@@ -81,7 +82,7 @@ def test_pages_are_filled_between_their_marks(rows, tmp_path):
     assert results_page.update(tmp_path, rows) == [page]
     lines = page.read_text().splitlines()
     assert "| N | ISL | BSP | DQN (control) |" in lines
-    assert "| 30 | 3/3: 630 (615–660) | 2/3: 1800 (1350–>10000) | 0/2 in 2,000 |" in lines
+    assert "| 30 | 3/3: 630 (615 to 660) | 2/3: 1800 (1350 to >10000) | 0/2 in 2,000 |" in lines
     assert "| DQN (control) | too few solved runs |" in lines
     assert "old" not in lines
     assert "By hand." in lines
@@ -92,10 +93,11 @@ def test_pages_are_filled_between_their_marks(rows, tmp_path):
 
 def test_blocks_of_variants_returns_and_origin(rows):
     variants = results_page.variants(rows, "cartpole_swingup").splitlines()[2:]
-    assert variants[0] == "| ISL | preset | 10 | 800 (750–845) [3] |"
-    assert "| ISL | eta2=1.0 | 10 | 148 (71–224) [2], 2/2 diverged |" in variants
+    assert variants[0] == "| ISL | preset | 10 | 800 (750 to 845) [3] |"
+    assert "| ISL | eta2=1.0 | 10 | 148 (71 to 224) [2], 2/2 diverged |" in variants
+    assert [line.split(" | ")[1] for line in variants[-2:]] == ["kappa=52.0", "kappa=208.0"]
     returns = results_page.returns(rows, "cartpole_swingup")
-    assert "| 0 | 800 (750–850) [3] | 0 (0–0) [2] |" in returns
+    assert "| 0 | 800 (750 to 850) [3] | 0 (0 to 0) [2] |" in returns
     origin = results_page.origin(rows, "deep_sea")
     assert origin.startswith("27 runs, ")
     assert "27 with JAX 0.10.2 on AMD, of some kind, commit abcdef012345" in origin

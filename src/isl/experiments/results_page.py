@@ -25,7 +25,7 @@ from isl.experiments.results_summary import (
     exponents,
     who,
 )
-from isl.experiments.results_table import Row
+from isl.experiments.results_table import Row, settings_of
 
 MAX_PAGE_BYTES = 4 << 20
 _BLOCK = re.compile(r"(<!-- begin (\w+) (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
@@ -73,7 +73,7 @@ def variants(rows: Sequence[Row], family: str) -> str:
     lines = ["| agent | setting | size | result |", "|---|---|---|---|"]
     lines += [
         f"| {who(cell.agent, '')} | {cell.variant or 'preset'} | {cell.size} | {text(cell)} |"
-        for cell in sorted(found, key=lambda c: (c.agent, c.size, c.variant))
+        for cell in sorted(found, key=_by_value)
         if (cell.agent, cell.size) in sizes
     ]
     return "\n".join(lines)
@@ -94,7 +94,7 @@ def origin(rows: Sequence[Row], family: str) -> str:
     own = [row for row in rows if row.family == family]
     hours = sum(row.seconds for row in own) / 3600
     made = Counter((row.jax, row.cpu, row.commit) for row in own)
-    lines = [f"{len(own)} runs, {hours:.1f} core-hours without compilation."]
+    lines = [f"{len(own)} runs, {hours:.1f} core-hours without compilation.", ""]
     lines += [
         f"- {count} with JAX {jax} on {cpu}, commit {commit or 'unknown'}"
         for (jax, cpu, commit), count in sorted(made.items())
@@ -111,6 +111,13 @@ BLOCKS: dict[str, Callable[[Sequence[Row], str], str]] = {
 }
 
 
+def _by_value(cell: Cell) -> tuple[str, int, list[tuple[str, float]]]:
+    """Settings in the order of their numbers, 3.25 before 208."""
+    settings = settings_of(cell.variant).items()
+    numbers = [(name, value if isinstance(value, int | float) else 0.0) for name, value in settings]
+    return cell.agent, cell.size, numbers
+
+
 def _matrix(found: Sequence[Cell], text: Callable[[Cell], str], size: str) -> str:
     agents = list(dict.fromkeys(cell.agent for cell in found))
     by_place = {(cell.size, cell.agent): text(cell) for cell in found}
@@ -123,7 +130,7 @@ def _matrix(found: Sequence[Cell], text: Callable[[Cell], str], size: str) -> st
 
 
 def _solved_text(cell: Cell) -> str:
-    """`10/10: 367 (348–380)`; what is beyond the budget is only known to be more."""
+    """`10/10: 367 (348 to 380)`; what is beyond the budget is only known to be more."""
     if not cell.solved:
         return f"0/{cell.seeds} in {cell.budget:,}"
     return f"{cell.solved}/{cell.seeds}: {_quartiles(cell.episodes, cell.budget)}"
@@ -138,4 +145,4 @@ def _quartiles(values: Quartiles, budget: float) -> str:
     q1, median, q3 = (
         f"{value:.0f}" if math.isfinite(value) else f">{budget:.0f}" for value in values
     )
-    return f"{median} ({q1}–{q3})"
+    return f"{median} ({q1} to {q3})"
