@@ -12,6 +12,7 @@ from contextlib import suppress
 import psutil
 import pytest
 
+from isl.interruption import interrupt, on_request
 from tests.sweeps import ROOT, command, finish, hashes, start, tree, wait_for
 
 KINDS = ("SIGINT", "SIGTERM", "double SIGINT", "closed terminal")
@@ -114,3 +115,15 @@ def test_nohup_outlives_the_terminal(tmp_path):
     process.send_signal(signal.SIGHUP)
     printed, _ = process.communicate(timeout=120)
     assert process.returncode == 0, printed
+
+
+def test_a_request_that_a_library_swallows_is_heard_later():
+    """Stopping is an exception while modules are imported, and some catch everything."""
+    asked = []
+    with on_request(interrupt):
+        with suppress(BaseException):
+            os.kill(os.getpid(), signal.SIGTERM)
+        with on_request(lambda: asked.append(1)):
+            assert asked == [1]
+    with on_request(lambda: asked.append(2)):
+        assert asked == [1]
