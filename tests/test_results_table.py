@@ -1,5 +1,6 @@
 """Rows of results: written and read back, merged in any order, never overwritten, run again."""
 
+import dataclasses
 import itertools
 import multiprocessing
 
@@ -127,4 +128,7 @@ def test_a_run_becomes_a_row(tmp_path):
     assert made.solved_episode is None
     assert made.censored_at == made.episodes == 40
     assert made.jax
+    other = dict(run.provenance[0], git_sha="f" * 40, git_dirty=True)
+    continued = dataclasses.replace(run, provenance=[*run.provenance, other])
+    assert results_rows.row_of(continued).commit == f"{made.commit}/{'f' * 12}+"
     assert results_table.merge([made], [results_rows.row_of(repeated)]).conflicts == []

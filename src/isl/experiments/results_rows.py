@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from isl import files
 from isl.experiments import run_folder, store
@@ -19,9 +21,10 @@ def row_of(run: store.Run) -> Row:
     """The row of a finished run of a compiled task."""
     assert run.summary is not None
     spec, summary = RunSpec(**run.config), run.summary
-    made = run.provenance[-1]  # where it ended; a run may have begun elsewhere
+    made = run.provenance[-1]
     unsolved = has_goal(spec.task) and summary["solved_episode"] is None
-    commit = (made["git_sha"] or "")[:12] + ("+" if made["git_dirty"] else "")
+    # A run that was continued by other code may repeat with neither: both are named.
+    commits = dict.fromkeys(_commit(place) for place in run.provenance)
     return Row(
         task=spec.task,
         agent=spec.agent,
@@ -39,10 +42,14 @@ def row_of(run: store.Run) -> Row:
         records=_digest(run.path),
         seconds=round(summary["wall_seconds"], 3),
         isl=made["isl"],
-        commit=commit,
+        commit="/".join(commits),
         jax=made["jax"] or "",
         cpu=made["cpu"],
     )
+
+
+def _commit(place: Mapping[str, Any]) -> str:
+    return (place["git_sha"] or "")[:12] + ("+" if place["git_dirty"] else "")
 
 
 def _digest(run_dir: Path) -> str:
