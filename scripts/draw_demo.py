@@ -44,6 +44,7 @@ def main() -> int:
     for run in sorted(runs, key=lambda run: run.seed):
         print(f"seed {run.seed}: solved at episode {run.summary['solved_episode']}")
     print(f"picture: {root / 'demo.png'}")
+    print(f"look into it: .venv/bin/isl report {root}")
     return 0
 
 

@@ -1,7 +1,7 @@
 """What the documentation says works: its Python runs, its commands are understood, files exist.
 
-Python blocks are run page by page, in order, with `learn` cut to 300 steps. `isl train`, `sweep`
-and `reproduce` are carried out up to the list of runs they would compute; others are parsed.
+Python blocks are run page by page, in order, with `learn` cut to 300 steps. `isl train` and `sweep`
+are carried out up to the list of runs they would compute; other commands are only parsed.
 """
 
 import re
@@ -73,7 +73,7 @@ def test_python_blocks_run(page, tmp_path, monkeypatch, capsys):
 def test_commands_are_understood(command, tmp_path, monkeypatch):
     asked = []
     monkeypatch.setattr(train, "run_locally", lambda jobs, out, **_: asked.extend(jobs) or 0)
-    monkeypatch.setattr(options, "execute", lambda jobs, _: asked.extend(jobs) or 0)
+    monkeypatch.setattr(options, "execute", lambda jobs, *_: asked.extend(jobs) or 0)
     monkeypatch.syspath_prepend(ROOT / "docs")
     monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "experiments.md").read_text()
@@ -81,7 +81,7 @@ def test_commands_are_understood(command, tmp_path, monkeypatch):
     Path("sweep.toml").write_text(toml)
     command = command.replace("my_pkg.my_agent", "examples.my_agent")
     name, *rest = shlex.split(command, comments=True)[1:]
-    if name in ("train", "sweep", "reproduce"):
+    if name in ("train", "sweep"):
         assert cli.main([name, *rest]) == 0
         assert asked
     elif name == "COMMAND":  # a placeholder

@@ -19,6 +19,7 @@ from isl.experiments import run_folder, snapshots, store
 from isl.experiments.scores import has_goal
 from isl.report import inspection_page
 from isl.report.beliefs import Item, pack
+from isl.report.page import utf8
 from isl.status import ExitCode
 
 MOST_STATES = 10_000  # of a Discrete observation space, all of which are shown
@@ -48,7 +49,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     else:
         raise UsageError(f"{target} is neither a run's folder nor a model file")
     page = inspection_page("Inside the agent", item["title"], [item])
-    files.write_bytes(options.out, page.encode())
+    files.write_bytes(options.out, utf8(page))
     print(f"picture: {options.out}")
     return ExitCode.OK
 

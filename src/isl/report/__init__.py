@@ -20,7 +20,7 @@ from isl import __version__, files
 from isl.report import beliefs, curves, figures, scaling, statistics, tables
 from isl.report.charts import Chart, styles
 from isl.report.collect import Collected, collect_runs
-from isl.report.page import html_page, table_html
+from isl.report.page import html_page, table_html, utf8
 
 __all__ = ["inspection_page", "write_report"]
 
@@ -43,10 +43,10 @@ def write_report(root: Path, out: Path) -> Path:
     made.append(tables.commands(found))
     files.make_folder(out / "tables")
     for table in made:
-        files.write_bytes(out / "tables" / f"{table.id}.csv", table.csv().encode())
+        files.write_bytes(out / "tables" / f"{table.id}.csv", utf8(table.csv()))
     figures.write_all(_figures(charts), out / "figures")
     index = out / "index.html"
-    files.write_bytes(index, _page(found, charts, believed, made).encode())
+    files.write_bytes(index, utf8(_page(found, charts, believed, made)))
     return index
 
 

@@ -77,10 +77,15 @@ def _groups(runs: list[Run]) -> list[Group]:
             by_config.setdefault((run.task, run.agent, run.config_hash), []).append(run)
     apart = labels.differences([some[0].config for some in by_config.values()])
     groups = [
-        Group(task, f"{agent} {label}".rstrip(), config, sorted(some, key=lambda run: run.seed))
+        Group(task, _shown(f"{agent} {label}"), config, sorted(some, key=lambda run: run.seed))
         for ((task, agent, config), some), label in zip(by_config.items(), apart, strict=True)
     ]
     return sorted(groups, key=lambda g: (_rank(g.family), g.family, g.number or 0, g.who))
+
+
+def _shown(name: str) -> str:
+    """A name that can be drawn: one line, whole characters."""
+    return " ".join(name.encode("utf-8", "replace").decode().split())
 
 
 def _rank(family: str) -> int:

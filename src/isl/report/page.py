@@ -20,7 +20,9 @@ from isl.report.tables import Cell, Table
 SCRIPTS = ("majorant.js", "charts.js", "beliefs.js", "report.js")
 
 
-def html_page(title: str, subtitle: str, sections: Sequence[tuple[str, str, str]], data: Any) -> str:
+def html_page(
+    title: str, subtitle: str, sections: Sequence[tuple[str, str, str]], data: Any
+) -> str:
     """The file: sections are (id, heading, HTML), `data` is what the script draws."""
     script = "".join(_asset(name) for name in SCRIPTS).replace('"use strict";\n', "")
     script = f'"use strict";\n{script}'
@@ -60,6 +62,11 @@ def html_page(title: str, subtitle: str, sections: Sequence[tuple[str, str, str]
 
 def _asset(name: str) -> str:
     return (importlib.resources.files("isl.report") / "assets" / name).read_text(encoding="utf-8")
+
+
+def utf8(text: str) -> bytes:
+    """The text as a file's content; half characters, which JSON can hold, become question marks."""
+    return text.encode("utf-8", "replace")
 
 
 def embedded(data: Any) -> str:
