@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format figures docs bench clean
+.PHONY: help demo test faults lint format figures docs bench clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -22,6 +22,10 @@ demo: $(STAMP)  ## solve Deep Sea 20 with four seeds and draw what happened
 
 test: lint  ## lint, then the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+faults: $(STAMP)  ## break everything on purpose, as often as docs/reliability.md says (an hour)
+	$(BIN)/python -m pytest tests/faults --long
+	$(BIN)/python -m tests.faults.costs
 
 lint: $(STAMP)  ## ruff and mypy (strict on src/)
 	$(BIN)/ruff check .

@@ -13,7 +13,6 @@ from gymnasium.spaces import Box, Discrete
 from isl.training.python_envs import episode_seed
 
 BAD_STEP = 30
-EPISODE = 10
 
 
 class Walk(gymnasium.Env):
@@ -21,6 +20,7 @@ class Walk(gymnasium.Env):
 
     observation_space = Box(-1, 1, (3,), np.float32)
     action_space = Discrete(2)
+    length = 10  # of an episode
 
     def __init__(self):
         self.steps = 0
@@ -35,7 +35,7 @@ class Walk(gymnasium.Env):
 
     def step(self, action):
         self.steps += 1
-        answer = (self.seen(), float(action), self.steps % EPISODE == 0, False, {})
+        answer = (self.seen(), float(action), self.steps % self.length == 0, False, {})
         return self.break_promise(answer) if self.bad and self.steps == BAD_STEP else answer
 
     def seen(self):
