@@ -26,21 +26,20 @@ def isl_products(
     Networks at s: q̂, ρ and A of ℓ, forwards and backwards. At s′: q̂ and A of ℓ, forwards.
     """
     widths = list(hidden)
-    layers = list(itertools.pairwise(widths))
     shapes: list[Shape] = []
-    online, frozen = 2 + actions, 1 + actions
-    for inner, outer in layers:
-        shapes += [(batch, inner, outer)] * (online + frozen)  # forwards
-        shapes += [(inner, batch, outer)] * online  # gradient of the kernel
-        shapes += [(batch, outer, inner)] * online  # gradient of the input
+
+    def layer(inner: int, outer: int, online: int, frozen: int, into: bool = True) -> None:
+        """Observations are columns: forwards, the kernel's gradient, the input's gradient."""
+        shapes.extend([(outer, inner, batch)] * (online + frozen))
+        shapes.extend([(outer, batch, inner)] * online)
+        shapes.extend([(inner, outer, batch)] * online * into)
+
     if inputs is not None:
-        shapes += [(batch, inputs, widths[0])] * (online + frozen)
-        shapes += [(inputs, batch, widths[0])] * online
-    last = widths[-1]
-    for outputs, at_s, at_next in ((actions, 2, 1), (1, actions, actions)):  # the heads
-        shapes += [(batch, last, outputs)] * (at_s + at_next)
-        shapes += [(last, batch, outputs)] * at_s
-        shapes += [(batch, outputs, last)] * at_s
+        layer(inputs, widths[0], 2 + actions, 1 + actions, into=False)
+    for inner, outer in itertools.pairwise(widths):
+        layer(inner, outer, 2 + actions, 1 + actions)
+    layer(widths[-1], actions, online=2, frozen=1)  # the heads of q̂ and ρ
+    layer(widths[-1], 1, online=actions, frozen=actions)  # those of ℓ
     return shapes
 
 

@@ -71,7 +71,8 @@ def isl_limit(task: str, repeats: int = 400, **overrides: Any) -> tuple[Contesta
     inputs = None if isinstance(space, Discrete) else int(jnp.prod(jnp.array(space.shape)))
     shapes = isl_products(config.batch_size, env.num_actions, config.hidden, inputs)
     learner = jax.eval_shape(made.init, jax.random.key(0))
-    parameters = sum(leaf.size for leaf in jax.tree.leaves([(x.params, x.rows.first if x.rows else ()) for x in learner]))
+    trained = [(part.params, part.rows.first if part.rows else ()) for part in learner]
+    parameters = sum(leaf.size for leaf in jax.tree.leaves(trained))
     return (
         products(f"limit: products {task}", shapes, repeats),
         adam(f"limit: Adam {task}", parameters, repeats),
