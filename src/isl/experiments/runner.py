@@ -34,6 +34,7 @@ from isl.training.host import not_finite
 from isl.training.step_limit import StepLimit
 
 CHECKPOINT_SECONDS = 30.0
+MOST_PARTS = 10  # of a chunk that is looked into
 
 
 @dataclass
@@ -66,6 +67,16 @@ class _Prepared:
     @cached_property
     def chunk(self) -> Callable[[TrainState], Any]:
         return self.program.chunk.lower(self._shapes).compile()  # type: ignore[attr-defined, no-any-return]
+
+    @cached_property
+    def fine_chunk(self) -> tuple[int, Callable[[TrainState], Any]]:
+        """A chunk in parts, to look inside between them: how many make it up, and one of them."""
+        whole = self.program.updates_per_chunk
+        for parts in range(MOST_PARTS, 1, -1):
+            program = compile_training(self.env, self.agent, max(1, whole // parts))
+            if program.updates_per_chunk * parts == whole:
+                return parts, program.chunk.lower(self._shapes).compile()  # type: ignore[attr-defined]
+        return 1, self.chunk
 
 
 def run_cohort(
@@ -155,7 +166,6 @@ def _advance(
     should_stop: Callable[[], bool],
     checkpoint_seconds: float,
 ) -> None:
-    program = prepared.program
     while True:
         active = [run for run in cohort.runs if run.status is Status.RUNNING]
         if not active:
@@ -166,14 +176,21 @@ def _advance(
                 run.status = Status.INTERRUPTED
             return
         fresh = int(cohort.state.counters.steps) == 0
-        advance, updates = (
-            (prepared.warm_up, 0) if fresh else (prepared.chunk, program.updates_per_chunk)
-        )
-        started = time.perf_counter()  # compiled by now
-        cohort.state, steps, *metrics = advance(cohort.state)
-        jax.block_until_ready(cohort.state)
-        elapsed = time.perf_counter() - started
-        steps = jax.device_get(steps)
+        looked_into = any(run.snapshots is not None for run in active)
+        if fresh:
+            parts, advance, updates = 1, prepared.warm_up, 0
+        else:
+            parts, advance = prepared.fine_chunk if looked_into else (1, prepared.chunk)
+            updates = prepared.program.updates_per_chunk
+        elapsed, taken = 0.0, []
+        for _ in range(parts):
+            started = time.perf_counter()  # compiled by now
+            cohort.state, steps, *metrics = advance(cohort.state)
+            jax.block_until_ready(cohort.state)
+            elapsed += time.perf_counter() - started
+            taken.append(jax.device_get(steps))
+            _look_inside(cohort, active, taken)
+        steps = jax.tree.map(lambda *x: np.concatenate(x, axis=1), *taken)
         diverged = np.asarray(cohort.state.seeds.diverged_at)
         for position, run in enumerate(cohort.runs):
             if run not in active:
@@ -181,10 +198,6 @@ def _advance(
             run.seconds += elapsed
             facts = {fact: values[position] for fact, values in steps.info.items()}
             run.recorder.add(steps.reward[position], steps.last[position], facts)
-            if run.snapshots is not None:
-                learner = jax.tree.map(lambda x, i=position: x[i], cohort.state.seeds.learner)
-                cells = np.empty(0, np.int64) if steps.cell is None else steps.cell[position]
-                run.snapshots.take(learner, cells, run.recorder.episodes)
             if diverged[position] != NEVER:
                 run.status = Status.DIVERGED
                 schedule = prepared.agent.schedule
@@ -210,6 +223,16 @@ def _advance(
             cohort.since_checkpoint = time.monotonic()
 
 
+def _look_inside(cohort: _Cohort, active: list[SeedRun], taken: list[Any]) -> None:
+    """Snapshots after the last of the steps taken since the recorders were told."""
+    for position, run in enumerate(cohort.runs):
+        if run in active and run.snapshots is not None:
+            learner = jax.tree.map(lambda x, i=position: x[i], cohort.state.seeds.learner)
+            cells: Any = [] if taken[-1].cell is None else taken[-1].cell[position]
+            ended = sum(int(steps.last[position].sum()) for steps in taken)
+            run.snapshots.take(learner, cells, run.recorder.episodes + ended)
+
+
 def _log(
     prepared: _Prepared,
     spec: RunSpec,
@@ -227,14 +250,13 @@ def _log(
         at = tensorboard.places(steps, prepared.agent.schedule.replay_capacity)
         obs = tensorboard.observations(cohort.state.seeds.storage)[position, at]
         learner = jax.tree.map(lambda x: x[position], cohort.state.seeds.learner)
-        values = tensorboard.progress_values(run.recorder, metrics, steps_per_second)
-        values |= tensorboard.belief_values(prepared.agent, learner, obs)
+        values = tensorboard.belief_values(prepared.agent, learner, obs)
+        values |= tensorboard.progress_values(run.recorder, metrics, steps_per_second)
         run.log.add(done, steps, values)
 
 
 def _budget(spec: RunSpec) -> int:
-    assert spec.episodes is not None  # compiled tasks have a budget of episodes
-    return spec.episodes
+    return spec.episodes or 0  # compiled tasks have one
 
 
 def _save(cohort: _Cohort, run: SeedRun) -> None:
