@@ -156,11 +156,55 @@ def sbx_dqn(task: str, steps: int) -> Contestant:
     return _sb3_like("sbx", "SBX dqn", task, steps)
 
 
+def rejax_dqn(task: str, steps: int) -> Contestant:
+    """rejax's DQN, compiled as ours is, on gymnax's Deep Sea."""
+    import jax
+    from gymnax.environments.bsuite.deep_sea import DeepSea
+    from rejax import get_algo
+
+    family, size = task.split("/")
+    if family != "deep_sea":
+        raise LookupError(f"gymnax has no {family}")
+    env = DeepSea(size=int(size))
+    algorithm = get_algo("dqn").create(
+        env=env,
+        env_params=env.default_params,
+        total_timesteps=CAPACITY,
+        eval_freq=CAPACITY,
+        num_envs=1,
+        buffer_size=CAPACITY,
+        fill_buffer=128,
+        batch_size=128,
+        learning_rate=5e-4,
+        gamma=0.99,
+        target_update_freq=4,
+        num_epochs=1,
+        eps_start=0.05,
+        eps_end=0.05,
+        exploration_fraction=1.0,
+        max_grad_norm=10.0,
+        ddqn=False,
+        agent_kwargs={"activation": "relu"},  # rejax fixes the widths at 64, 64
+    )
+    loop = jax.jit(
+        lambda state: jax.lax.fori_loop(0, steps, lambda _, s: algorithm.train_iteration(s), state)
+    )
+    held = [algorithm.init_state(jax.random.key(0))]
+
+    def run() -> None:
+        held[0] = jax.block_until_ready(loop(held[0]))
+
+    while int(held[0].global_step) < WARM_UP:
+        run()
+    return Contestant(f"rejax dqn {task}", steps, run, {"steps": 1.0})
+
+
 PEERS: dict[str, Callable[[str, int], Contestant]] = {
     "bsuite boot_dqn": bsuite_boot_dqn,
     "bsuite dqn": bsuite_dqn,
     "SB3 dqn": sb3_dqn,
     "SBX dqn": sbx_dqn,
+    "rejax dqn": rejax_dqn,
 }
 
 

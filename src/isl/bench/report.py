@@ -121,6 +121,7 @@ def _peers(console: Console, turns: int) -> dict[str, Any]:
             ("dqn", "bsuite dqn"),
             ("dqn", "SB3 dqn"),
             ("dqn", "SBX dqn"),
+            ("dqn", "rejax dqn"),
         ):
             if theirs in rates:
                 ratio = rates[mine] / rates[theirs]

@@ -122,7 +122,7 @@ def run_cohort(
     return outcome
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _prepared(config: bytes) -> _Prepared:
     """Seeds that follow in the same process reuse the program."""
     return _Prepared(RunSpec(**files.parse_json(Path("config"), config)))
