@@ -1,6 +1,6 @@
 """What the documentation says works: its Python runs, its commands are understood, files exist.
 
-Python blocks are run page by page, in order, with `learn` cut to 300 steps. `isl train` and `sweep`
+Python blocks are run page by page, in order, with `learn` cut to 100 steps. `isl train` and `sweep`
 are carried out up to the list of runs they would compute; other commands are only parsed.
 """
 
@@ -57,7 +57,7 @@ def test_python_blocks_run(page, tmp_path, monkeypatch, capsys):
     whole = Model.learn
 
     def short(self, total_timesteps, *more, **options):
-        return whole(self, min(total_timesteps, 300), *more, progress_bar=False, **options)
+        return whole(self, min(total_timesteps, 100), *more, progress_bar=False, **options)
 
     monkeypatch.setattr(Model, "learn", short)
     monkeypatch.chdir(tmp_path)
