@@ -1,6 +1,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 from isl import rng
 
@@ -29,3 +30,14 @@ def test_uniform_indices_cover_their_range_evenly():
     counts = np.bincount(drawn, minlength=7)
     assert len(counts) == 7
     assert np.abs(counts - 10_000).max() < 5 * np.sqrt(10_000)
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (256,), (3, 5)])
+def test_indices_come_from_jaxs_own_bits(shape):
+    for seed in range(20):
+        key = rng.at(jnp.array([seed, 7 * seed + 1], jnp.uint32), jnp.uint32(seed))
+        bits = jax.random.bits(key, shape, jnp.uint32)
+        expected = np.asarray(bits) % np.uint32(1_000_003)
+        np.testing.assert_array_equal(
+            rng.uniform_indices(key, jnp.uint32(1_000_003), shape), expected
+        )

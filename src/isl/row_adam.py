@@ -66,7 +66,10 @@ def read_to_train(
 
     def compute() -> tuple[jax.Array, jax.Array]:
         row = _take(rows, index)
-        return _moved(row, rate, clock), _as_of(row, rate, frozen_clock)
+        present = _moved(row, rate, clock)
+        begins = clock == frozen_clock  # the target period: what was then is what is now
+        before = jax.lax.cond(begins, lambda: present, lambda: _as_of(row, rate, frozen_clock))
+        return present, before
 
     return _apart(compute, clock)
 

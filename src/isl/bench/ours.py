@@ -42,26 +42,34 @@ def training_loop(
 
 
 def isl_update(task: str, updates: int = 400, **overrides: Any) -> Contestant:
-    """ISL's updates alone, each with its batch from a full replay."""
+    """ISL's updates alone, each with its batch from the replay; targets renewed as in training."""
     env, made, config = build(task, "isl", overrides)
     program = compile_training(env, made, updates)
     state, _ = program.warm_up(program.init([0]))
     seed = jax.tree.map(lambda x: x[0], state.seeds)
+    period = config.target_period
 
-    def body(number: jax.Array, learner: Any) -> Any:
-        key = rng.at(seed.streams["learn"], number)
-        batch = replay.sample(seed.storage, key, jnp.int32(512), config.batch_size)
-        return made.update(learner, frozen, batch, key)[0]
+    def one_period(number: jax.Array, learner: Any) -> Any:
+        frozen = made.target(learner)
 
-    frozen = made.target(seed.learner)
-    loop = jax.jit(lambda learner: jax.lax.fori_loop(0, updates, body, learner), donate_argnums=0)
+        def one_update(i: jax.Array, learner: Any) -> Any:
+            key = rng.at(seed.streams["learn"], number * period + i)
+            batch = replay.sample(seed.storage, key, jnp.int32(512), config.batch_size)
+            return made.update(learner, frozen, batch, key)[0]
+
+        return jax.lax.fori_loop(0, period, one_update, learner)
+
+    periods = max(1, updates // period)
+    loop = jax.jit(
+        lambda learner: jax.lax.fori_loop(0, periods, one_period, learner), donate_argnums=0
+    )
     held = [jax.tree.map(jnp.copy, seed.learner)]
 
     def run() -> None:
         held[0] = jax.block_until_ready(loop(held[0]))
 
     run()
-    return Contestant(f"isl update {task}", updates, run)
+    return Contestant(f"isl update {task}", periods * period, run)
 
 
 def isl_limit(task: str, repeats: int = 400, **overrides: Any) -> tuple[Contestant, Contestant]:
