@@ -36,6 +36,16 @@ def start(arguments, **more):
     )
 
 
+def after(code, arguments):
+    """The command, started by a Python that first does something to itself."""
+    return [
+        sys.executable,
+        "-c",
+        f"import os, sys; {code}; os.execv(sys.argv[1], sys.argv[1:])",
+        *map(str, arguments),
+    ]
+
+
 def finish(arguments, code=0, **more):
     process = start(arguments, **more)
     printed, _ = process.communicate(timeout=300)

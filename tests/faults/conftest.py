@@ -38,6 +38,13 @@ def often(request):
     return lambda short, long: long if long_run else short
 
 
+@pytest.fixture
+def only_long(often):
+    """For tests whose promise has a shorter proof elsewhere."""
+    if not often(False, True):
+        pytest.skip("takes long: make faults")
+
+
 @pytest.fixture(scope="session")
 def tally(request):
     """`tally(row, "what was counted")`: a line of the table."""

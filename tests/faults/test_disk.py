@@ -14,6 +14,7 @@ import pytest
 
 from isl.experiments import run_folder, store
 from isl.status import Status
+from tests.fault_injection import write_run
 from tests.sweeps import command, finish, hashes, start
 
 SMALL = {"seeds": 1, "episodes": 300, "sizes": "3"}
@@ -73,10 +74,10 @@ def test_a_full_disk_is_said_and_survived(tmp_path, whole, often, tally):
 
 
 def test_a_read_only_folder_is_said_and_survived(tmp_path, whole, often, tally):
-    """Found half-way: some runs are there, the rest cannot be written until it is writable."""
+    """One run is there, the others cannot be written until it is writable again."""
     times = often(2, 10)
     with small_disk(tmp_path / "disk", 4096) as disk:
-        finish(command(disk, "--workers", "1", **{**SMALL, "episodes": 200}))
+        write_run(disk)
         before = hashes(disk)
         subprocess.run(["mount", "-o", "remount,ro", disk], check=True)
         for _ in range(times):
@@ -92,10 +93,9 @@ def test_a_read_only_folder_is_said_and_survived(tmp_path, whole, often, tally):
     tally(3, f"read-only folder (tmpfs): {times} times, exit code 2, continued once writable")
 
 
-def test_a_folder_that_becomes_unwritable_while_runs_are_at_work(tmp_path, whole, often, tally):
+@pytest.mark.usefixtures("only_long")
+def test_a_folder_that_becomes_unwritable_while_runs_are_at_work(tmp_path, whole, tally):
     """The workers meet the refusal; the command says so and ends, with what was done intact."""
-    if not often(False, True):
-        pytest.skip("takes long: make faults")
     if os.geteuid() == 0 and not immutable(tmp_path, True):
         pytest.skip("root writes everywhere here: no immutable folders on this file system")
     immutable(tmp_path, False)

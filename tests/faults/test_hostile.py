@@ -22,11 +22,12 @@ from tests.test_checkpoint import HOSTILE, crafted, resealed, tensor
 ROOT = Path(__file__).parents[2]
 MODEL = ROOT / "tests" / "fixtures" / "format-1" / "model.isl"
 PICKLE = b"cos\nsystem\n(S'touch PWNED'\ntR."
-# door → (files in a short run, in a long one); 10,000 in all
+# door → (files in a short run, in a long one); 10,000 in all. Of checkpoints and tables there are
+# as many in every run of test_checkpoint.py and test_store.py.
 FUZZED = {
-    "checkpoint": (300, 4000),
+    "checkpoint": (0, 4000),
     "run": (200, 3000),
-    "Parquet": (200, 1500),
+    "Parquet": (0, 1500),
     "sweep": (200, 1000),
     "model": (40, 500),
 }
@@ -145,11 +146,14 @@ def test_hostile_run_folders_are_a_line_each(tmp_path, fast_disk, capsys, tally)
 @pytest.mark.parametrize("door", FUZZED)
 def test_fuzzed_files_are_loaded_or_refused(often, tally, door):
     """In a process whose memory the kernel bounds; any other error ends it and fails the test."""
-    arguments = [sys.executable, "-m", "tests.faults.fuzz", door, str(often(*FUZZED[door]))]
+    count = often(*FUZZED[door])
+    if count == 0:
+        pytest.skip("takes long: make faults")
+    arguments = [sys.executable, "-m", "tests.faults.fuzz", door, str(count)]
     done = subprocess.run(arguments, cwd=ROOT, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     report = json.loads(done.stdout)
-    assert report["inputs"] == often(*FUZZED[door])
+    assert report["inputs"] == count
     assert 0 < report["loaded"] < report["inputs"]
     assert report["messages"] > 10  # the damage reaches many checks, not only the first
     assert report["grown_mib"] <= 256

@@ -57,6 +57,7 @@ def test_a_model_is_one_atomic_write(tmp_path, monkeypatch):
 def test_killed_at_every_step_of_a_whole_run(tmp_path, often, tally):
     """A real run that writes checkpoints all the time, dies at step k and is continued."""
     whole = tmp_path / "whole"
+    whole.mkdir()
     steps = int(run_program("tests.faults.one_run", whole))
     wanted = hashes(whole)
     assert len(wanted) == 2
