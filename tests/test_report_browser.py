@@ -26,6 +26,7 @@ if not (CHROMIUM and DRIVER):
 from selenium import webdriver  # noqa: E402
 from selenium.webdriver.common.action_chains import ActionChains  # noqa: E402
 from selenium.webdriver.common.by import By  # noqa: E402
+from selenium.webdriver.support.ui import WebDriverWait  # noqa: E402
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -81,11 +82,17 @@ def test_it_opens_without_errors_and_asks_nobody(report):
 def test_pointing_at_a_run_names_it(report):
     chart = one(report, "#charts-scaling article")
     seed = chart.find_element(By.CSS_SELECTOR, "circle.seed")
-    tip = chart.find_element(By.CSS_SELECTOR, ".tip")
+    tip, heading = (chart.find_element(By.CSS_SELECTOR, name) for name in (".tip", "h3"))
     assert not tip.is_displayed()
-    report.execute_script("arguments[0].scrollIntoView({block: 'center'})", chart)
-    ActionChains(report).move_to_element(seed).perform()
-    assert tip.is_displayed()
+    report.execute_script(
+        "arguments[0].scrollIntoView({block: 'center', behavior: 'instant'})", chart
+    )
+
+    def pointed(driver):  # a busy browser may draw late
+        ActionChains(driver).move_to_element(heading).move_to_element(seed).perform()
+        return tip.is_displayed()
+
+    WebDriverWait(report, 30).until(pointed)
     assert tip.text.startswith("deep_sea/5, isl")
 
 
