@@ -47,10 +47,19 @@ def after(code, arguments):
 
 
 def finish(arguments, code=0, **more):
-    process = start(arguments, **more)
-    printed, _ = process.communicate(timeout=300)
-    assert process.returncode == code, printed
+    printed, found = ended(start(arguments, **more), seconds=600)
+    assert found == code, printed
     return printed
+
+
+def ended(process, seconds):
+    """What it printed, and its exit code; one that takes too long is killed with all it started."""
+    try:
+        printed, _ = process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired:
+        kill(process)
+        raise
+    return printed, process.returncode
 
 
 def tree(process):

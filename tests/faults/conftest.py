@@ -38,7 +38,7 @@ def often(request):
     return lambda short, long: long if long_run else short
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def only_long(often):
     """For tests whose promise has a shorter proof elsewhere."""
     if not often(False, True):

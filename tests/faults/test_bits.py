@@ -10,7 +10,6 @@ import pytest
 
 from tests.sweeps import ISL, after, finish, hashes
 
-
 AGENTS = ["isl", "boot_dqn", "ube", "sbeed", "dqn"]
 pytestmark = pytest.mark.usefixtures("only_long")
 

@@ -15,7 +15,7 @@ import pytest
 from isl.experiments import run_folder, store
 from isl.status import Status
 from tests.fault_injection import write_run
-from tests.sweeps import command, finish, hashes, start
+from tests.sweeps import command, ended, finish, hashes, start
 
 SMALL = {"seeds": 1, "episodes": 300, "sizes": "3"}
 
@@ -50,9 +50,9 @@ def nothing_is_damaged(out):
 
 def run_in_vain(out):
     process = start(command(out, "--workers", "1", "--checkpoint-seconds", "0", **SMALL))
-    printed, _ = process.communicate(timeout=120)
+    printed, code = ended(process, seconds=300)
     assert "Traceback" not in printed
-    return process.returncode, printed
+    return code, printed
 
 
 def test_a_full_disk_is_said_and_survived(tmp_path, whole, often, tally):

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from isl.interruption import interrupt, on_request
-from tests.sweeps import ROOT, after, command, finish, hashes, start, tree, wait_for
+from tests.sweeps import ROOT, after, command, ended, finish, hashes, start, tree, wait_for
 
 KINDS = ("SIGINT", "SIGTERM", "double SIGINT", "closed terminal")
 # Before Python has begun to run the command, a signal does what it does to any Python program.
@@ -64,7 +64,7 @@ def stop(kind, out, delay, budget):
             process.send_signal(signal.SIGINT)
         case "closed terminal":
             os.close(near)
-    process.communicate(timeout=30)
+    ended(process, seconds=30)
     _, left = psutil.wait_procs(members, timeout=5)
     return process.returncode, left
 
