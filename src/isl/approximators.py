@@ -158,6 +158,15 @@ class Approximators:
             _with(state.updates, member, _of(state.updates, member) + 1),
         )
 
+    def scaled(self, state: Trained, factor: jax.Array) -> Trained:
+        """Networks whose outputs are `factor` times as large: their heads are linear."""
+        params = {}
+        for name, tree in state.params.items():
+            layers = tree["params"]
+            head = jax.tree.map(lambda x: x * factor, layers["head"])
+            params[name] = {**tree, "params": {**layers, "head": head}}
+        return state._replace(params=params)
+
     def _init_member(self, key: jax.Array) -> Trained:
         params: dict[str, Any] = {}
         kernels = {}

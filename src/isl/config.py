@@ -22,12 +22,14 @@ def hyper(
     above: float | None = None,
     at_least: float | None = None,
     at_most: float | None = None,
+    later: bool = False,
 ) -> Any:
-    """A dataclass field with its documentation and its bounds."""
-    return field(
-        default=default,
-        metadata={"help": help, "above": above, "at_least": at_least, "at_most": at_most},
-    )
+    """A dataclass field with its documentation and its bounds.
+
+    `later`: added after runs were recorded. It is left out of their hashes while at its default.
+    """
+    bounds = {"above": above, "at_least": at_least, "at_most": at_most}
+    return field(default=default, metadata={"help": help, "later": later, **bounds})
 
 
 @dataclass(frozen=True)
@@ -60,9 +62,16 @@ class Config:
         return dataclasses.replace(self, **overrides)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain JSON values, in the order of definition."""
-        values = dataclasses.asdict(self)
+        """Plain JSON values, in the order of definition; a later field only if it was changed."""
+        values = {option.name: getattr(self, option.name) for option in self._told()}
         return {k: list(v) if isinstance(v, tuple) else v for k, v in values.items()}
+
+    def _told(self) -> list[dataclasses.Field[Any]]:
+        return [
+            option
+            for option in dataclasses.fields(self)
+            if not (option.metadata.get("later") and getattr(self, option.name) == option.default)
+        ]
 
 
 def types_of(config: type[Config]) -> dict[str, Any]:

@@ -35,6 +35,7 @@ class Model:
     seed        every random number derives from it
     num_envs    so many environments side by side; `env` must then be an id
     step_timeout  seconds after which a step of a Python environment is given up as hanging
+    preset      the name of a set of hyper-parameters; None: the task's own, or `auto` (`isl list`)
     normalize   keep running statistics of the observations and show them to the networks scaled
     torso       a flax module that reads observations, [B, …] → [B, features]
     hyper       hyper-parameters of the agent; `isl list` shows them
@@ -49,12 +50,13 @@ class Model:
         seed: int = 0,
         num_envs: int = 1,
         step_timeout: float | None = None,
+        preset: str | None = None,
         normalize: bool = False,
         torso: Any = None,
         **hyper: Any,
     ) -> None:
         attached = attach(env, seed, num_envs, step_timeout)
-        config = default_config(self.agent_name, attached.task).replace(hyper)
+        config = default_config(self.agent_name, attached.task, preset).replace(hyper)
         self._set_up(
             config, attached.observations, attached.actions, attached.task, seed, normalize, torso
         )
@@ -288,10 +290,7 @@ def load(path: str | Path, env: Any = None) -> Model:
     return MODELS[file.check_agent(*MODELS)]._loaded(file, env, None, 1)
 
 
-def default_config(agent: str, task: str) -> Config:
-    """Hyper-parameters where the user gives none: the preset of the task's family, if any."""
+def default_config(agent: str, task: str, preset: str | None = None) -> Config:
+    """Hyper-parameters where the user gives none: the preset's."""
     config: Config = agents.load(agent).Config()
-    family = task.partition("/")[0]
-    return (
-        config.replace(presets.load(family).get(agent, {})) if family in presets.names() else config
-    )
+    return config.replace(presets.values(preset, task, agent))

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from gymnasium.spaces import Space
+from gymnasium.spaces import Box, Space
 from jax.lax import stop_gradient
 
 from isl import config
@@ -23,6 +23,10 @@ from isl.agent import Agent, Metrics, Transition, no_episode, schedule_of, store
 from isl.approximators import Approximators, Frozen, Net, Trained, View
 from isl.config import hyper
 from isl.exploration import pareto_optimal, uc_policy, uc_value
+from isl.features import fourier, fourier_space
+from isl.normalisation import normalised
+from isl.spaces import is_image
+from isl.units import in_units
 
 
 @dataclass(frozen=True)
@@ -49,6 +53,25 @@ class Config(config.Config):
     )
     double_ell: bool = hyper(False, "pick argmax ℓ(s′) with the online nets, read the targets")
     sound: bool = hyper(False, "add γ(max q̂(s′) − v̂(s′)) to the target of ℓ: the bound that holds")
+    ell_gamma: float = hyper(
+        0.0,
+        "discount of ℓ(s′) in the target of ℓ; 0: γ, the paper's",
+        at_least=0,
+        at_most=1,
+        later=True,
+    )
+    scale_rewards: bool = hyper(
+        False, "learn in units of the returns seen; κ and the range of ℓ are then in it", later=True
+    )
+    scale_observations: bool = hyper(
+        False, "vectors: running mean 0 and variance 1; tables and images as they are", later=True
+    )
+    ell_features: int = hyper(
+        0,
+        "vectors: random features the ℓ networks read; 0: the observation itself",
+        at_least=0,
+        later=True,
+    )
 
 
 class Learner(NamedTuple):
@@ -63,6 +86,8 @@ class Target(NamedTuple):
 
 def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     """ISL for an observation space and a number of actions."""
+    is_vector = isinstance(observation_space, Box) and not is_image(observation_space)
+    features = cfg.ell_features if is_vector else 0
     ensemble = cfg.ell_ensemble if cfg.ell_ensemble > 1 else None
     values = Approximators(
         observation_space,
@@ -70,7 +95,7 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         {"q": Net(num_actions, cfg.lr_q), "rho": Net(num_actions, cfg.lr_rho)},
     )
     uncertainty = Approximators(
-        observation_space,
+        fourier_space(features) if features else observation_space,
         cfg.hidden,
         {"ell": Net(1, cfg.lr_ell, bias=cfg.ell_bias, copies=num_actions)},
         members=ensemble,
@@ -78,7 +103,8 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
 
     def ell_of(view: View, obs: jax.Array) -> jax.Array:
         """ℓ(s, ·): a separate network per action, sigmoid to the range."""
-        logits = jnp.moveaxis(uncertainty.apply("ell", view, obs)[..., 0], 0, -1)
+        seen = fourier(obs, features) if features else obs
+        logits = jnp.moveaxis(uncertainty.apply("ell", view, seen)[..., 0], 0, -1)
         return cfg.ell_min + (cfg.ell_max - cfg.ell_min) * jax.nn.sigmoid(logits)
 
     def draw_member(key: jax.Array) -> jax.Array | None:
@@ -133,10 +159,11 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
             ell_max_t = ell_max_t + jnp.max(q_t, axis=-1) - v_t
 
         discount = cfg.gamma * batch.discount
+        discount_ell = cfg.ell_gamma * batch.discount if cfg.ell_gamma else discount
         delta = stop_gradient(batch.reward + discount * v_t - q_tm1)  # δ = q_T − q̂
         rho = stop_gradient(rho_tm1)
         ell_target = stop_gradient(  # eq. (l_T)
-            (1 - cfg.eta1) * jnp.abs(delta) + cfg.eta1 * jnp.abs(rho) + discount * ell_max_t
+            (1 - cfg.eta1) * jnp.abs(delta) + cfg.eta1 * jnp.abs(rho) + discount_ell * ell_max_t
         )
         loss_q = -jnp.mean(((1 - cfg.eta2) * delta + cfg.eta2 * rho) * q_tm1)  # J_q's direction
         loss_rho = 0.5 * jnp.mean((delta - rho_tm1) ** 2)  # J_ρ
@@ -180,7 +207,10 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
             "value": uc_value(q, ell, cfg.kappa),
         }
 
-    return Agent(
+    def rescale(learner: Learner, factor: jax.Array) -> Learner:
+        return learner._replace(values=values.scaled(learner.values, factor))
+
+    agent = Agent(
         schedule=schedule_of(cfg, random_start=True),
         init=init,
         begin_episode=no_episode,
@@ -191,3 +221,6 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         target=target,
         inspect=inspect,
     )
+    if cfg.scale_rewards:
+        agent = in_units(agent, cfg.gamma, rescale)
+    return normalised(agent, observation_space) if cfg.scale_observations and is_vector else agent

@@ -89,6 +89,9 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="environment steps per run of a Gymnasium environment; default: 100,000",
     )
     parser.add_argument(
+        "--preset", metavar="NAME", help="set of hyper-parameters; default: the task's, else auto"
+    )
+    parser.add_argument(
         "--step-timeout",
         type=number,
         metavar="S",

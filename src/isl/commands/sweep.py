@@ -80,6 +80,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         mapping_seed=options.mapping_seed,
         cohort_width=options.cohort_width,
         timesteps=options.timesteps,
+        preset=options.preset,
     )
     return shared.execute(jobs, options)
 

@@ -30,6 +30,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         mapping_seed=options.mapping_seed,
         cohort_width=options.cohort_width,
         timesteps=options.timesteps,
+        preset=options.preset,
     )
     seeds = shared.seeds(options)
     width = spec.cohort_width

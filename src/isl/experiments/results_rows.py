@@ -66,7 +66,7 @@ def variant_of(spec: RunSpec) -> str:
     usual = resolve(
         spec.task, spec.agent, {}, episodes=spec.episodes, until_solved=spec.until_solved
     )
-    changed = {k: v for k, v in spec.hyper.items() if v != usual.hyper[k]}
+    changed = {k: v for k, v in spec.hyper.items() if v != usual.hyper.get(k)}
     for name, value in _USUAL.items():
         if getattr(spec, name) not in (value, None):
             changed[name] = getattr(spec, name)

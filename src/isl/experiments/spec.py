@@ -58,6 +58,7 @@ def resolve(
     mapping_seed: int | None = None,
     cohort_width: int = 1,
     timesteps: int | None = None,
+    preset: str | None = None,
 ) -> RunSpec:
     """Preset, then overrides, then the rest of the defaults; every name and bound is checked."""
     family = task.partition("/")[0]
@@ -67,7 +68,7 @@ def resolve(
     if until_solved and not has_goal:
         raise UsageError(f"--until-solved is for Deep Sea tasks: {task} has no goal to visit")
     if not envs.is_compiled_task(task):
-        return _resolve_gymnasium(task, agent, overrides, timesteps, episodes, cohort_width)
+        return _resolve_gymnasium(task, agent, overrides, timesteps, episodes, cohort_width, preset)
     if timesteps is not None:
         raise UsageError(f"--timesteps is for Gymnasium environments; {task} takes --episodes")
     if has_goal and mapping_seed is None:
@@ -84,9 +85,7 @@ def resolve(
     known = {option.name for option in dataclasses.fields(made)}
     if "epsilon_steps" in known:  # the control anneals ε over the first tenth of its budget
         made = made.replace({"epsilon_steps": max(1, episodes * env.max_episode_steps // 10)})
-    if family in presets.names():
-        made = made.replace(presets.load(family).get(agent, {}))
-    made = made.replace(overrides)
+    made = made.replace(presets.values(preset, task, agent)).replace(overrides)
     return dataclasses.replace(spec, hyper=made.to_dict(), episodes=episodes)
 
 
@@ -97,6 +96,7 @@ def _resolve_gymnasium(
     timesteps: int | None,
     episodes: int | None,
     cohort_width: int,
+    preset: str | None,
 ) -> RunSpec:
     _check_gymnasium_id(task)
     if episodes is not None:
@@ -109,7 +109,7 @@ def _resolve_gymnasium(
     made = agents.load(agent).Config()
     if "epsilon_steps" in {option.name for option in dataclasses.fields(made)}:
         made = made.replace({"epsilon_steps": max(1, timesteps // 10)})
-    hyper = made.replace(overrides).to_dict()
+    hyper = made.replace(presets.values(preset, task, agent)).replace(overrides).to_dict()
     return RunSpec(task, agent, hyper, None, timesteps=timesteps)
 
 

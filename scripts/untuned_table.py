@@ -1,0 +1,215 @@
+"""ISL with its preset `auto` beside our DQN on environments that nobody tuned either for.
+
+    python scripts/untuned_table.py run                        # whatever is missing
+    python scripts/untuned_table.py run --only MountainCar-v0
+    python scripts/untuned_table.py page                       # untuned.md from the rows
+
+A row per finished run is appended to docs/results/untuned.csv at once, so `run` can be stopped at
+any time and continued. The preset was chosen on other environments and on seeds ≥ 1000.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from isl import DQN, ISL
+from isl.evaluation import evaluate
+from isl.experiments.scores import probability_of_improvement
+from isl.model import Model
+
+RESULTS = Path(__file__).parent.parent / "docs" / "results"
+SEEDS = range(5)
+EVALUATIONS = 10  # over a run; the last one counts, all of them decide about the threshold
+EPISODES, LAST_EPISODES = 20, 100
+AUTO = ISL("CartPole-v1").config
+# The control gets the same networks, normalisation, batches, rates and update ratio.
+SHARED = "gamma hidden batch_size replay_capacity learning_starts steps updates target_period"
+MATCHED = {name: getattr(AUTO, name) for name in SHARED.split()} | {"lr": AUTO.lr_q}
+COLUMNS = ["env", "agent", "seed", "steps", "return", "threshold_at", "seconds", "preset", "commit"]
+
+
+@dataclass(frozen=True)
+class Case:
+    """An environment, its budget of steps, and the mean return that counts as learned."""
+
+    name: str
+    make: Callable[[], gymnasium.Env[Any, Any]]
+    steps: int
+    threshold: float
+    vector: bool = False  # the control is then shown normalised observations too
+
+
+def _frozen_lake(slippery: bool) -> gymnasium.Env[Any, Any]:
+    return gymnasium.make("FrozenLake8x8-v1", is_slippery=slippery)
+
+
+def _minigrid(name: str) -> gymnasium.Env[Any, Any]:
+    import minigrid  # noqa: F401  registers its environments
+    from minigrid.wrappers import ImgObsWrapper
+
+    return gymnasium.wrappers.FlattenObservation(ImgObsWrapper(gymnasium.make(name)))
+
+
+CASES = [
+    Case("MountainCar-v0", lambda: gymnasium.make("MountainCar-v0"), 75_000, -130, True),
+    Case("FrozenLake8x8-v1", lambda: _frozen_lake(True), 30_000, 0.5),
+    Case("FrozenLake8x8-v1, not slippery", lambda: _frozen_lake(False), 30_000, 0.99),
+    Case(  # it has no limit of its own, and a greedy walk may never end
+        "CliffWalking-v1",
+        lambda: gymnasium.make("CliffWalking-v1", max_episode_steps=200),
+        30_000,
+        -14,
+    ),
+    Case("CartPole-v1", lambda: gymnasium.make("CartPole-v1"), 30_000, 475, True),
+    Case("Acrobot-v1", lambda: gymnasium.make("Acrobot-v1"), 30_000, -100, True),
+    Case("Taxi-v4", lambda: gymnasium.make("Taxi-v4"), 60_000, 7),
+    Case(
+        "MiniGrid-DoorKey-6x6-v0", lambda: _minigrid("MiniGrid-DoorKey-6x6-v0"), 60_000, 0.8, True
+    ),
+    Case(
+        "MiniGrid-MultiRoom-N2-S4-v0",
+        lambda: _minigrid("MiniGrid-MultiRoom-N2-S4-v0"),
+        60_000,
+        0.7,
+        True,
+    ),
+]
+
+
+def run_one(case: Case, agent: str, seed: int) -> dict[str, Any]:
+    """Learn, with greedy episodes on fixed seeds along the way and a hundred at the end."""
+    began = time.perf_counter()
+    model: Model
+    if agent == "isl":
+        model = ISL(case.make(), seed=seed, preset="auto")
+    else:
+        decay = case.steps // 10
+        model = DQN(case.make(), seed=seed, normalize=case.vector, epsilon_steps=decay, **MATCHED)
+    reached = None
+    for part in range(1, EVALUATIONS + 1):
+        model.learn(
+            case.steps * part // EVALUATIONS - model.num_timesteps,
+            progress_bar=False,
+            reset_num_timesteps=False,
+        )
+        episodes = LAST_EPISODES if part == EVALUATIONS else EPISODES
+        mean = float(np.mean(evaluate(model, case.make(), episodes).returns))
+        if reached is None and mean >= case.threshold:
+            reached = model.num_timesteps
+    return {
+        "env": case.name,
+        "agent": agent,
+        "seed": seed,
+        "steps": case.steps,
+        "return": round(mean, 4),
+        "threshold_at": "" if reached is None else reached,
+        "seconds": round(time.perf_counter() - began, 1),
+        "preset": "auto" if agent == "isl" else "matched",
+        "commit": _commit(),
+    }
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows so far."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def add_row(path: Path, row: dict[str, Any]) -> None:
+    """One line at the end."""
+    new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
+        if new:
+            writer.writeheader()
+        writer.writerow(row)
+
+
+def _commit() -> str:
+    told = subprocess.run(
+        ["git", "rev-parse", "--short=12", "HEAD"], capture_output=True, text=True, cwd=RESULTS
+    )
+    return told.stdout.strip()
+
+
+ABOUT = """# Environments that nobody tuned
+
+ISL with its preset `auto`, the same everywhere, beside our DQN at equal steps, with equal networks,
+batches, learning rate and update ratio (ε from 1 to 0.05 over the first tenth). Mean return of 100
+episodes of the greedy policy argmax q̂ after the last step, on fixed seeds; then the steps after
+which 20 such episodes first reached the threshold. The last column is rliable's probability that a
+run of ISL ends with a higher return than one of DQN, with a 95 % interval. Vectors are normalised
+for both. Made by `python scripts/untuned_table.py run`; the rows are in `untuned.csv`.
+"""
+HEAD = "| environment | steps | agent | seeds | return, per seed | ≥ threshold at | P(ISL > DQN) |"
+
+
+def page(rows: list[dict[str, str]]) -> str:
+    """The table: final returns, steps to the threshold, probability of improvement."""
+    lines = [ABOUT, HEAD, "|---|---|---|---|---|---|---|"]
+    missing = []
+    for case in CASES:
+        found = {a: [r for r in rows if (r["env"], r["agent"]) == (case.name, a)] for a in AGENTS}
+        missing += [
+            f"{case.name} {agent} {len(SEEDS) - len(own)} seeds"
+            for agent, own in found.items()
+            if len(own) < len(SEEDS)
+        ]
+        chance = _improvement(*([float(r["return"]) for r in found[a]] for a in AGENTS))
+        for agent, own in found.items():
+            returns = " ".join(f"{float(r['return']):g}" for r in own)
+            reached = " ".join(r["threshold_at"] or "never" for r in own)
+            shown = chance if agent == "isl" else ""
+            lines.append(
+                f"| {case.name} | {case.steps:,} | {agent} | {len(own)} | {returns} | "
+                f"{case.threshold:g}: {reached} | {shown} |"
+            )
+    if missing:
+        lines += ["", "Not run yet: " + "; ".join(missing) + "."]
+    return "\n".join(lines) + "\n"
+
+
+AGENTS = ("isl", "dqn")
+
+
+def _improvement(ours: list[float], theirs: list[float]) -> str:
+    if not ours or not theirs:
+        return ""
+    scores = {"isl": np.array(ours)[:, None], "dqn": np.array(theirs)[:, None]}
+    found = probability_of_improvement(scores, [("isl", "dqn")])
+    point, low, high = (float(np.ravel(x)[0]) for x in found["isl", "dqn"])
+    return f"{point:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("what", choices=("run", "page"))
+    parser.add_argument("--only", nargs="+", help="environments, by the names in the table")
+    options = parser.parse_args()
+    path = RESULTS / "untuned.csv"
+    if options.what == "run":
+        for case in CASES:
+            if options.only and case.name not in options.only:
+                continue
+            for seed in SEEDS:
+                for agent in AGENTS:
+                    done = {(r["env"], r["agent"], r["seed"]) for r in read_rows(path)}
+                    if (case.name, agent, str(seed)) not in done:
+                        add_row(path, run_one(case, agent, seed))
+    (RESULTS / "untuned.md").write_text(page(read_rows(path)), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
