@@ -8,11 +8,12 @@ import errno
 import importlib
 import sys
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import NoReturn
 
 from isl import __version__
 from isl.errors import CannotWrite, DamagedFile, UsageError
-from isl.interruption import interrupt, on_request, silence
+from isl.interruption import leave, on_request, silence
 from isl.status import ExitCode
 
 COMMANDS = {
@@ -47,7 +48,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; what it returns is the exit code (isl.status)."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        with on_request(interrupt):
+        # As a program; whoever calls this function keeps their own ways.
+        with on_request(leave) if argv is None else nullcontext():
             return int(_run(arguments))
     except UsageError as error:
         print(f"isl: {error}", file=sys.stderr)

@@ -10,17 +10,16 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from isl.status import ExitCode
+
 _NAMES = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_unheeded: list[int] = []  # signals since the outermost `on_request`; a process has one such list
 
 
 @contextmanager
 def on_request(stop: Callable[[], None]) -> Iterator[None]:
     """Call `stop` for each request, instead of dying of it. Does nothing outside the main thread.
 
-    What was ignored stays so: `nohup` is how one asks to outlive the terminal. A request that came
-    earlier and was lost is heard now: a library that catches everything may have swallowed the
-    exception of `interrupt` while it was imported.
+    What was ignored stays so: `nohup` is how one asks to outlive the terminal.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -29,12 +28,8 @@ def on_request(stop: Callable[[], None]) -> Iterator[None]:
     def handle(signum: int, frame: FrameType | None) -> None:
         if signum == signal.SIGHUP:
             silence()
-        _unheeded.append(signum)
         stop()
 
-    outermost = signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
-    if _unheeded and not outermost:
-        stop()
     heard = [name for name in _NAMES if signal.getsignal(name) is not signal.SIG_IGN]
     before = {name: signal.signal(name, handle) for name in heard}
     try:
@@ -42,13 +37,15 @@ def on_request(stop: Callable[[], None]) -> Iterator[None]:
     finally:
         for name, handler in before.items():
             signal.signal(name, handler)
-        if outermost:
-            _unheeded.clear()
 
 
-def interrupt() -> None:
-    """What Ctrl-C does where nothing else was arranged."""
-    raise KeyboardInterrupt
+def leave() -> None:
+    """End the program at once, where it has nothing to bring to an end: files are whole anyhow.
+
+    An exception would not do: raised while libraries are imported, some swallow it, and others
+    crash when the interpreter then takes them down half made.
+    """
+    os._exit(ExitCode.INTERRUPTED)
 
 
 def silence() -> None:

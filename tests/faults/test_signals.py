@@ -6,13 +6,14 @@ import random
 import shutil
 import signal
 import subprocess
+import sys
 import time
 from contextlib import suppress
 
 import psutil
 import pytest
 
-from isl.interruption import interrupt, on_request
+from isl.cli import main
 from tests.sweeps import ROOT, after, command, ended, finish, hashes, start, tree, wait_for
 
 KINDS = ("SIGINT", "SIGTERM", "double SIGINT", "closed terminal")
@@ -20,11 +21,15 @@ KINDS = ("SIGINT", "SIGTERM", "double SIGINT", "closed terminal")
 EARLY = {-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP}
 
 
+# As a shell starts a command in the foreground, whatever these tests themselves were started by.
+HEARING = "import signal; [signal.signal(n, signal.SIG_DFL) for n in (1, 2, 15)]"
+
+
 def in_terminal(arguments):
     """A command in a terminal of its own, and the far end of that terminal."""
     near, far = pty.openpty()
     # A shell of a terminal is the leader of its session, which the closing reaches first.
-    leading = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
+    leading = f"{HEARING}; import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0)"
     process = subprocess.Popen(
         after(leading, arguments),
         cwd=ROOT,
@@ -41,11 +46,12 @@ def in_terminal(arguments):
 def stop(kind, out, delay, budget):
     """Start the sweep, stop it after a while; its exit code and whoever is left of it."""
     near = None
+    arguments = command(out, "--checkpoint-seconds", "0.2", **budget)
     if kind == "closed terminal":
-        process, near = in_terminal(command(out, "--checkpoint-seconds", "0.2", **budget))
+        process, near = in_terminal(arguments)
         os.set_blocking(near, False)
     else:
-        process = start(command(out, "--checkpoint-seconds", "0.2", **budget))
+        process = start(after(HEARING, arguments))
     end = time.monotonic() + delay
     while time.monotonic() < end:
         if near is not None:
@@ -116,13 +122,35 @@ def test_nohup_outlives_the_terminal(tmp_path):
     assert process.returncode == 0, printed
 
 
-def test_a_request_that_a_library_swallows_is_heard_later():
-    """Stopping is an exception while modules are imported, and some catch everything."""
-    asked = []
-    with on_request(interrupt):
-        with suppress(BaseException):
-            os.kill(os.getpid(), signal.SIGTERM)
-        with on_request(lambda: asked.append(1)):
-            assert asked == [1]
-    with on_request(lambda: asked.append(2)):
-        assert asked == [1]
+SWALLOWING = """
+import os, signal, sys
+from isl import cli
+
+def import_everything(arguments):
+    try:
+        os.kill(os.getpid(), signal.SIGTERM)
+    except BaseException:
+        pass
+    return 0
+
+cli._run = import_everything
+sys.exit(cli.main())
+"""
+
+
+def test_a_signal_while_libraries_are_imported_ends_the_program_at_once():
+    """Not by an exception, which some libraries swallow while they are imported."""
+    arguments = [sys.executable, "-c", SWALLOWING, "list"]
+    assert subprocess.run(after(HEARING, arguments), cwd=ROOT, timeout=50).returncode == 130
+
+
+def test_main_called_as_a_function_leaves_signals_alone():
+    before, seen = handlers(), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("isl.cli._run", lambda arguments: seen.append(handlers()) or 0)
+        assert main(["list"]) == 0
+    assert seen == [before]
+
+
+def handlers():
+    return [signal.getsignal(name) for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)]
