@@ -25,6 +25,7 @@ COMMANDS = {
     "bench": "speed beside peers and beside the machine's limit",
     "status": "what is done, running, diverged or left in a folder of runs",
     "report": "one offline HTML file of everything in a folder of runs, with images and tables",
+    "doctor": "what looks wrong in a run, in plain words",
     "inspect": "look inside a run or a saved model: q, uncertainty, majorant, policy",
     "merge": "bring the finished runs of two folders together",
     "export": "runs as the CSV files of bsuite, with its scores",
