@@ -116,7 +116,7 @@ class ModelFile:
         except UsageError as error:
             raise self._bad("hyper-parameter", error) from None
         for name, value in config.to_dict().items():
-            if name == "hidden" or "ensemble" in name:
+            if name in ("hidden", "ell_features") or "ensemble" in name:
                 self._check_held(sum(value) if isinstance(value, list) else value, name)
         return config
 
