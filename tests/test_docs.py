@@ -100,7 +100,7 @@ def test_files_and_targets_exist(page):
     for link in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
         if "://" not in link:
             assert (page.parent / link).exists(), link
-    for path in re.findall(r"(?:docs|scripts|tests|src)/[\w/.-]+\.(?:py|md|js)", text):
+    for path in re.findall(r"(?:docs|scripts|tests|src)/[\w/.-]+\.(?:py|md|json|js)\b", text):
         assert (ROOT / path).exists(), path
     targets = re.findall(r"^([a-z]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
     for target in re.findall(r"`make ([a-z]+)`|^make ([a-z]+)", text, re.MULTILINE):
