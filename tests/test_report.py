@@ -143,9 +143,7 @@ def elements(html):
 
 def test_hostile_names_stay_text(tmp_path):
     made_runs.make(tmp_path, f"deep_sea{HOSTILE[:9]}x", HOSTILE, hyper={HOSTILE: HOSTILE * 9})
-    made_runs.make(
-        tmp_path, f"deep_sea{HOSTILE[:9]}x", HOSTILE, hyper={HOSTILE: "$x_{$ \n\x00"}
-    )
+    made_runs.make(tmp_path, f"deep_sea{HOSTILE[:9]}x", HOSTILE, hyper={HOSTILE: "$x_{$ \n\x00"})
     html = write_report(tmp_path, tmp_path / "report").read_text()
     found = elements(html)
     assert found.tags.count("script") == 2  # the data and ours
