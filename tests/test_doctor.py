@@ -34,7 +34,6 @@ def run(tmp_path, task, episodes, **changes):
             {"gamma": 1.0, "target_period": 1, "steps": 1, "lr_q": 0.05},
             "values diverging",
         ),
-        ("deep_sea/30", {"kappa": 1e-7, "lr_ell": 1e-5}, "policy deterministic too early"),
         ("deep_sea/12", {"replay_capacity": 64}, "replay too small"),
     ],
 )
