@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from isl import doctor
@@ -34,6 +36,7 @@ def run(tmp_path, task, episodes, **changes):
             {"gamma": 1.0, "target_period": 1, "steps": 1, "lr_q": 0.05},
             "values diverging",
         ),
+        ("deep_sea/30", {"kappa": 1e-7, "lr_ell": 1e-5}, "policy deterministic too early"),
         ("deep_sea/12", {"replay_capacity": 64}, "replay too small"),
     ],
 )
@@ -47,6 +50,13 @@ def test_a_healthy_run_gets_a_clean_bill(tmp_path, capsys):
     assert doctor.diagnose(doctor.read(path)) == []
     assert main(["doctor", str(tmp_path)]) == 0
     assert "nothing looks wrong" in capsys.readouterr().out
+
+
+def test_the_beliefs_logged_are_finite(tmp_path):
+    path = run(tmp_path, "deep_sea/30", 300, kappa=1e-7, lr_ell=1e-5)
+    rows = doctor.read(path).rows
+    assert len(rows) > 5
+    assert all(math.isfinite(row.values["policy/entropy"]) for row in rows)
 
 
 def test_no_run_is_one_line(tmp_path, capsys):

@@ -108,9 +108,9 @@ def observations(items: Any) -> Any:
 
 @lru_cache(maxsize=8)
 def _inspector(agent: Agent) -> Callable[[Any, Any], dict[str, jax.Array]]:
-    """Runs now and then, so XLA may compile it in a hurry."""
-    inspect = jax.vmap(agent.inspect, in_axes=(None, 0))
-    return jax.jit(inspect, compiler_options={"xla_backend_optimization_level": 0})
+    # Never at xla_backend_optimization_level 0: it recomputes ℓ with another rounding in each
+    # place that uses it, and the policy, which looks for the largest one by equality, is lost.
+    return jax.jit(jax.vmap(agent.inspect, in_axes=(None, 0)))
 
 
 def belief_values(agent: Agent, learner: Any, obs: Any) -> dict[str, float]:
