@@ -9,6 +9,7 @@ import optax
 import pytest
 from gymnasium.spaces import Box, Discrete
 
+from isl import approximators
 from isl.approximators import Approximators, Net
 from isl.networks import Network
 
@@ -57,7 +58,9 @@ def plain_training(nets, state, batches):
     return outputs(params, jnp.arange(N))
 
 
-def test_a_table_trains_as_whole_networks_do():
+@pytest.mark.parametrize("small", [0, 1_000], ids=["rows by themselves", "rows together"])
+def test_a_table_trains_as_whole_networks_do(small, monkeypatch):
+    monkeypatch.setattr(approximators, "SMALL_TABLE", small)
     nets = Approximators(Discrete(N), (5, 4), NETS)
     state = start = nets.init(jax.random.key(0))
     draw = np.random.default_rng(0)

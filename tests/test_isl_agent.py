@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from isl import approximators
 from isl.agents import isl
 from isl.networks import Dense, Table
 from tests import twin
@@ -80,6 +81,11 @@ def test_one_update_equals_the_twin(kind, variant):
         twin.assert_same(metrics[name], value)
 
 
+def test_one_update_equals_the_twin_on_a_long_table(monkeypatch):
+    monkeypatch.setattr(approximators, "SMALL_TABLE", 0)
+    test_one_update_equals_the_twin("discrete", {})
+
+
 def test_of_two_ell_approximators_only_the_drawn_one_moves():
     cfg = config(ell_ensemble=2)
     space = twin.SPACES["discrete"]
@@ -127,6 +133,7 @@ def test_a_table_is_a_dense_layer_on_one_hot_codes(bias):
     def outputs_and_gradient(layer, parameters, x):
         def weighed(v):
             y = layer.apply(parameters(v), x)
+            y = y.T if layer is table else y  # a table gives rows, a dense layer columns
             return jnp.sum(weights * y), y
 
         return twin.hurried(jax.grad(weighed, has_aux=True))(variables)

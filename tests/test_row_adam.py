@@ -25,7 +25,7 @@ def gradients(step, scale):
     return jnp.asarray(index, jnp.int32), jnp.asarray(gradient, jnp.float32)
 
 
-def train(updates, scale):
+def train(updates, scale, together=False):
     """After every update: its number, the rows our way and optax's, the frozen ones, float64."""
     start = jnp.asarray(np.random.default_rng(0).normal(size=(ROWS, WIDTH)) * 0.1, jnp.float32)
     rates = np.full(WIDTH, RATE, np.float32)
@@ -47,7 +47,7 @@ def train(updates, scale):
             full,
         )
 
-    rows, dense, state = row_adam.create(start), start, adam.init(start)
+    rows, dense, state = row_adam.create(start, together), start, adam.init(start)
     exact, first, second = (np.array(x, np.float64) for x in (start, start * 0, start * 0))
     for t in range(updates):
         if t % PERIOD == 0:
@@ -63,11 +63,12 @@ def train(updates, scale):
         yield t, now, dense, frozen, target, exact
 
 
+@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
-def test_it_is_optaxs_adam_to_rounding(scale):
+def test_it_is_optaxs_adam_to_rounding(scale, together):
     """Every row at every update, with gaps of up to hundreds of updates between touches."""
     exact = None
-    for t, now, dense, frozen, target, in_float64 in train(600, scale):
+    for t, now, dense, frozen, target, in_float64 in train(600, scale, together):
         exact = in_float64
         # A thousandth of one step; optax's own rounding is as large.
         np.testing.assert_allclose(now, dense, rtol=0, atol=1e-3 * RATE, err_msg=str(t))
@@ -82,8 +83,9 @@ def test_vanishing_gradients_cost_a_hundredth_of_a_step():
         np.testing.assert_allclose(now, dense, rtol=0, atol=1e-2 * RATE)
 
 
-def test_rows_without_a_gradient_never_move():
-    *_, (_, now, dense, *_) = train(50, 1.0)
+@pytest.mark.parametrize("together", [False, True])
+def test_rows_without_a_gradient_never_move(together):
+    *_, (_, now, dense, *_) = train(50, 1.0, together)
     np.testing.assert_array_equal(now[ROWS - 20 :], dense[ROWS - 20 :])
 
 

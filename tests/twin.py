@@ -101,8 +101,11 @@ class Nets:
         self._block = member or 0
 
     def layers(self, name: str, copy: int | None = None) -> Layers:
-        values = None if self._rows is None else self._rows.values[:, self._which]
-        return self._layers(self._params[name], name, copy, values)
+        table = None
+        if self._rows is not None:
+            axis = 0 if self._rows.stamp.ndim == 0 else 1  # all rows together, or each by itself
+            table = jnp.take(self._rows.values, self._which, axis)
+        return self._layers(self._params[name], name, copy, table)
 
     def adam(self, name: str, copy: int | None = None) -> Adam:
         moments, rows = self._opt[name][0], self._rows

@@ -26,6 +26,8 @@ from gymnasium.spaces import Discrete, Space
 from isl import row_adam
 from isl.networks import Network, dummy_observation
 
+SMALL_TABLE = 50_000  # numbers, that Adam passes over as a whole (docs/performance.md)
+
 
 class Net(NamedTuple):
     """One approximator: its outputs, learning rate, biases, and how many independent copies."""
@@ -79,6 +81,8 @@ class Approximators:
         self._width = hidden[0]
         columns = [np.full(n.copies or 1, n.rate, np.float32) for n in nets.values()]
         self._rates = np.repeat(np.concatenate(columns), self._width)
+        # Members learn one at a time, so their rows cannot move together.
+        self._together = members is None and (self._n or 0) * len(self._rates) <= SMALL_TABLE
 
     def init(self, key: jax.Array) -> Trained:
         """Fresh networks."""
@@ -180,7 +184,7 @@ class Approximators:
                 tree = jax.vmap(init, in_axes=(0, None))(own_keys, self._observation)
             params[name], kernels[name] = _without_kernel(tree) if self._n else (tree, None)
         opt = {name: adam.init(params[name]) for name, adam in self._adams.items()}
-        rows = row_adam.create(self._join(kernels)) if self._n else None
+        rows = row_adam.create(self._join(kernels), self._together) if self._n else None
         return Trained(params, opt, rows, jnp.zeros((), jnp.int32))
 
     def _index(self, obs: jax.Array, member: Any) -> jax.Array:

@@ -19,6 +19,7 @@ import flax.linen as nn
 import jax
 import jax.numpy as jnp
 from gymnasium.spaces import Box, Discrete, Space
+from jax.lax import optimization_barrier
 
 from isl.errors import UsageError
 from isl.spaces import is_image
@@ -49,27 +50,62 @@ def _out_by_in(key: jax.Array, shape: Sequence[int], dtype: Any = jnp.float32) -
     return truncated_fan_in(key, tuple(reversed(shape)), dtype).T
 
 
-class Dense(nn.Module):
-    """A linear layer on columns, [in, batch] → [out, batch], with a kernel [out, in].
+@jax.custom_vjp
+def _product(kernel: jax.Array, x: jax.Array) -> jax.Array:
+    """`kernel @ x`. The barrier keeps what made `dy` from deciding how these products are done."""
+    return kernel @ x
 
-    XLA's products on a CPU are up to 1.5 times faster this way round, those of heads 3 times
-    (docs/performance.md).
+
+def _product_backwards(
+    saved: tuple[jax.Array, jax.Array], dy: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    kernel, x = saved
+    dy = optimization_barrier(dy)
+    return dy @ x.T, kernel.T @ dy
+
+
+_product.defvjp(lambda kernel, x: (kernel @ x, (kernel, x)), _product_backwards)
+
+
+@jax.custom_vjp
+def _product_of_rows(kernel: jax.Array, x: jax.Array) -> jax.Array:
+    """`kernel @ x.T`, with a gradient for x in rows again: only the small `dy` is turned."""
+    return kernel @ x.T
+
+
+def _product_of_rows_backwards(
+    saved: tuple[jax.Array, jax.Array], dy: jax.Array
+) -> tuple[jax.Array, jax.Array]:
+    kernel, x = saved
+    return dy @ x, optimization_barrier(dy.T) @ kernel
+
+
+_product_of_rows.defvjp(lambda kernel, x: (kernel @ x.T, (kernel, x)), _product_of_rows_backwards)
+
+
+class Dense(nn.Module):
+    """A linear layer to columns [out, batch], from columns [in, batch] or rows [batch, in].
+
+    With a kernel [out, in], XLA's products on a CPU are up to 1.5 times faster than rows to rows,
+    those of heads 3 times (docs/performance.md).
     """
 
     features: int
     bias: bool = True
+    of_rows: bool = False
 
     @nn.compact
     def __call__(self, x: jax.Array) -> jax.Array:
-        kernel = self.param("kernel", _out_by_in, (self.features, x.shape[0]))
-        y = kernel @ x
-        return _with_bias(self, y) if self.bias else y
+        inputs = x.shape[1] if self.of_rows else x.shape[0]
+        kernel = self.param("kernel", _out_by_in, (self.features, inputs))
+        y = _product_of_rows(kernel, x) if self.of_rows else _product(kernel, x)
+        return y + _bias(self)[:, None] if self.bias else y
 
 
 class Table(nn.Module):
-    """`Dense` on the one-hot codes of integers [batch], computed as a row look-up.
+    """A linear layer on the one-hot codes of integers [batch]: a look-up of rows [batch, out].
 
-    Rows that were looked up already, [batch, out], are taken as they are; it then needs no kernel.
+    Rows that were looked up already are taken as they are; it then needs no kernel.
     """
 
     rows: int
@@ -83,7 +119,7 @@ class Table(nn.Module):
         else:
             kernel = self.param("kernel", truncated_fan_in, (self.rows, self.features))
             y = kernel.at[index].get(mode="promise_in_bounds")
-        return _with_bias(self, y.T) if self.bias else y.T
+        return y + _bias(self)[None] if self.bias else y
 
 
 class Convolutions(nn.Module):
@@ -135,18 +171,20 @@ class Network(nn.Module):
             self.torso: nn.Module = self.space.torso.clone()
         elif is_image(self.space):
             self.torso = Convolutions(self.bias)
-        self.rest = [Dense(width, self.bias) for width in rest]
-        self.head = Dense(self.outputs, self.bias)
+        rows = isinstance(self.first, Table)  # the first layer gives them, to the next one only
+        self.rest = [Dense(w, self.bias, of_rows=rows and i == 0) for i, w in enumerate(rest)]
+        self.head = Dense(self.outputs, self.bias, of_rows=rows and not rest)
 
     def features(self, obs: jax.Array) -> jax.Array:
         """The last hidden layer: [..., width]."""
-        return self._rows(self._columns(obs), obs)
+        x = self._hidden(obs)
+        return self._rows(x.T if self.head.of_rows else x, obs)
 
     def __call__(self, obs: jax.Array) -> jax.Array:
-        return self._rows(self.head(self._columns(obs)), obs)
+        return self._rows(self.head(self._hidden(obs)), obs)
 
-    def _columns(self, obs: jax.Array) -> jax.Array:
-        """The last hidden layer of all observations: [width, batch]."""
+    def _hidden(self, obs: jax.Array) -> jax.Array:
+        """The last hidden layer of all observations, as the head reads it."""
         if isinstance(self.space, Discrete):
             looked_up = jnp.issubdtype(obs.dtype, jnp.floating)
             x = self.first(obs.reshape(-1, obs.shape[-1]) if looked_up else obs.reshape(-1))
@@ -178,6 +216,6 @@ def dummy_observation(space: Space[Any]) -> jax.Array:
     return jnp.zeros(space.shape, space.dtype)
 
 
-def _with_bias(layer: nn.Module, y: jax.Array) -> jax.Array:
-    bias: jax.Array = layer.param("bias", nn.initializers.zeros, (y.shape[0],))
-    return y + bias[:, None]
+def _bias(layer: Dense | Table) -> jax.Array:
+    bias: jax.Array = layer.param("bias", nn.initializers.zeros, (layer.features,))
+    return bias

@@ -15,6 +15,9 @@ sum over the narrow range of the x_j, so two nodes give it to float32 rounding (
 
 Frozen targets need no copy of the table either: a row remembers what it was at the beginning of the
 target period in which it was last touched, and any other row is where its momentum took it by then.
+
+A table of few rows is cheaper to pass over than to keep such accounts of: made with `together`, it
+has all its rows moved by every update, and one stamp for them all.
 """
 
 from __future__ import annotations
@@ -41,28 +44,37 @@ Rate = npt.NDArray[np.float32]  # Adam's learning rate of every feature, [F]
 class Rows(NamedTuple):
     """A table [n, F] and what Adam knows of it, each row as of its last own update."""
 
-    values: jax.Array  # [n, 2, F]: the row, and what it was when that update's target period began
+    # Each row, and what it was when that update's target period began.
+    values: jax.Array  # [n, 2, F], together [2, n, F]
     first: jax.Array  # m
     root: jax.Array  # √v
-    stamp: jax.Array  # int32 [n]: the number of that update, 0 if there was none
+    stamp: jax.Array  # int32 [n], together []: the number of that update, 0 if there was none
 
 
-def create(value: jax.Array) -> Rows:
-    """A table that no update has touched."""
+def create(value: jax.Array, together: bool) -> Rows:
+    """A table that no update has touched; with `together`, each will move all of its rows."""
     zeros = jnp.zeros_like(value)
-    both = jnp.stack([value, value], axis=1)
-    return Rows(both, zeros, zeros, jnp.zeros(value.shape[0], jnp.int32))
+    both = jnp.stack([value, value], axis=0 if together else 1)
+    return Rows(both, zeros, zeros, jnp.zeros(() if together else value.shape[0], jnp.int32))
 
 
 def read(rows: Rows, index: jax.Array, rate: Rate, clock: jax.Array) -> jax.Array:
     """The rows as they stand after `clock` updates, the present: [..., F] for an index [...]."""
+    if _together(rows):
+        return rows.values.at[0, index].get(mode=IN_BOUNDS)
     return _apart(lambda: _moved(_take(rows, index), rate, clock), clock)
 
 
 def read_to_train(
     rows: Rows, index: jax.Array, rate: Rate, clock: jax.Array, frozen_clock: jax.Array
 ) -> tuple[jax.Array, jax.Array]:
-    """What `read` and `read_frozen` give for the rows: what `step` will need of them."""
+    """What `read` gives for the rows, and what `step` will need: what `read_frozen` gives for them.
+
+    Where all rows move together, the latter is of the whole table.
+    """
+    if _together(rows):
+        before = jnp.where(clock == frozen_clock, rows.values[0], rows.values[1])
+        return rows.values.at[0, index].get(mode=IN_BOUNDS), before
 
     def compute() -> tuple[jax.Array, jax.Array]:
         row = _take(rows, index)
@@ -76,6 +88,9 @@ def read_to_train(
 
 def read_frozen(rows: Rows, index: jax.Array, rate: Rate, clock: jax.Array) -> jax.Array:
     """The rows as they stood after `clock` updates, when the current target period began."""
+    if _together(rows):
+        moved_since = (rows.stamp > clock).astype(jnp.int32)
+        return rows.values.at[moved_since, index].get(mode=IN_BOUNDS)
     return _apart(lambda: _as_of(_take(rows, index), rate, clock), clock)
 
 
@@ -93,16 +108,16 @@ def step(
     put off are taken with it later.
     """
     present, at_period_start = values
+    if _together(rows):
+        gradient = jnp.zeros_like(rows.first).at[index].add(gradient, mode=IN_BOUNDS)
+        after, first, root = _stepped(rows.values[0], rows.first, rows.root, gradient, rate, clock)
+        return Rows(jnp.stack([after, at_period_start]), first, root, clock + 1)
     row = _take(rows, index)
     gradient = _sum_of_duplicates(index, gradient, rows.stamp.shape[0])
     decay1, decay2 = _decays(clock - row.stamp)
-    first = BETA1 * (decay1 * row.first) + (1 - BETA1) * gradient
-    root = jnp.sqrt(BETA2 * (decay2 * row.root) ** 2 + (1 - BETA2) * gradient**2)
-    count = (clock + 1).astype(jnp.float32)
-    unbiased_first = first / (1 - BETA1**count)
-    unbiased_root = root / jnp.sqrt(1 - BETA2**count)
-    own_step = unbiased_first / (unbiased_root + EPSILON)
-    after = present - _like(rate, own_step) * own_step
+    after, first, root = _stepped(
+        present, decay1 * row.first, decay2 * row.root, gradient, rate, clock
+    )
     # One array for both values: the write has to wait for the gradient, and so for every read.
     values_written = rows.values.at[index, 0].set(after, mode=IN_BOUNDS)
     return Rows(
@@ -134,6 +149,28 @@ def tail_nodes() -> npt.NDArray[np.float64]:
     share = (high - mean) / (high - low)
     nodes = (low, high, total * share * low**2, total * (1 - share) * high**2)
     return np.stack(nodes, axis=-1)
+
+
+def _stepped(
+    value: jax.Array,
+    first: jax.Array,
+    root: jax.Array,
+    gradient: jax.Array,
+    rate: Rate,
+    clock: jax.Array,
+) -> tuple[jax.Array, jax.Array, jax.Array]:
+    """Adam's update number `clock` + 1: value, m and √v after it."""
+    first = BETA1 * first + (1 - BETA1) * gradient
+    root = jnp.sqrt(BETA2 * root**2 + (1 - BETA2) * gradient**2)
+    count = (clock + 1).astype(jnp.float32)
+    unbiased_first = first / (1 - BETA1**count)
+    unbiased_root = root / jnp.sqrt(1 - BETA2**count)
+    own_step = unbiased_first / (unbiased_root + EPSILON)
+    return value - _like(rate, own_step) * own_step, first, root
+
+
+def _together(rows: Rows) -> bool:
+    return rows.stamp.ndim == 0
 
 
 def _apart(compute: Callable[[], T], clock: jax.Array) -> T:
