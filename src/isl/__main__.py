@@ -1,0 +1,7 @@
+"""`python -m isl`: the command line, where its script is not on the path."""
+
+import sys
+
+from isl.cli import main
+
+sys.exit(main())
