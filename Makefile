@@ -23,7 +23,7 @@ demo: $(STAMP)  ## solve Deep Sea 20 with four seeds and draw what happened
 test: lint  ## lint, then the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile
 
-faults: $(STAMP)  ## break everything on purpose, as often as docs/reliability.md says (an hour)
+faults: $(STAMP)  ## break everything on purpose, as often as docs/reliability.md says (half an hour)
 	$(BIN)/python -m pytest tests/faults --long
 	$(BIN)/python -m tests.faults.costs
 

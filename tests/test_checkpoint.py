@@ -23,6 +23,7 @@ from hypothesis import strategies as st
 from isl.errors import CannotWrite, DamagedFile, UnsupportedFormat
 from isl.training import checkpoint
 from tests.fault_injection import failing_steps, recorded_steps, state_at
+from tests.faults.fuzz import mutated_bytes
 
 START = checkpoint._HEADER_START
 DTYPES = [*checkpoint._DTYPES.values()]
@@ -308,21 +309,9 @@ def test_ten_thousand_mutated_files_load_as_arrays_or_not_at_all():
     draw = random.Random(0)
     loaded, messages = 0, set()
     for _ in range(10_000):
-        data = bytearray(VALID)
-        for _ in range(draw.randint(1, 4)):
-            at = draw.randrange(len(data))
-            cut = data[at : at + draw.randrange(6)]
-            how = draw.randrange(4)
-            if how == 0:
-                data[at] = draw.randrange(256)
-            elif how == 1:
-                data[at:at] = cut * draw.randrange(4)
-            elif how == 2:
-                del data[at : at + len(cut)]
-            else:
-                data[at : at + 1] = draw.choice([b'"', b"{", b"[", b"}", b",", b"9" * 20, b"-"])
+        data = mutated_bytes(VALID, draw)
         try:
-            found, _ = checkpoint.unpack(Path("m"), resealed(bytes(data)))
+            found, _ = checkpoint.unpack(Path("m"), resealed(data))
         except DamagedFile as error:
             messages.add(str(error))
         else:
