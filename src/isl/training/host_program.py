@@ -136,10 +136,11 @@ def compile_host(
             learner, item = agent.observe(learner, transition, key)
             return learner, replay.add(storage, item, state.steps + i)
 
-        count = jnp.sum(real).astype(jnp.int32) if skips else width
+        # XLA would inline a loop of one known step, and then copy the replay at each update.
+        all_of_them = jnp.where(state.steps >= 0, width, 0)
+        count = jnp.sum(real).astype(jnp.int32) if skips else all_of_them
         carry = (state.learner, state.storage)
-        alone = width == 1 and not skips
-        learner, storage = one(0, carry) if alone else jax.lax.fori_loop(0, count, one, carry)
+        learner, storage = jax.lax.fori_loop(0, count, one, carry)
         return state._replace(
             learner=learner,
             storage=storage,
