@@ -61,7 +61,7 @@ def _minigrid(name: str) -> gymnasium.Env[Any, Any]:
 
 
 CASES = [
-    Case("MountainCar-v0", lambda: gymnasium.make("MountainCar-v0"), 75_000, -130, True),
+    Case("MountainCar-v0", lambda: gymnasium.make("MountainCar-v0"), 150_000, -130, True),
     Case("FrozenLake8x8-v1", lambda: _frozen_lake(True), 30_000, 0.5),
     Case("FrozenLake8x8-v1, not slippery", lambda: _frozen_lake(False), 30_000, 0.99),
     Case(  # it has no limit of its own, and a greedy walk may never end

@@ -1,13 +1,12 @@
 """Rewards in units of the returns that the agent sees, as an agent around an agent.
 
-The replay keeps rewards as they came; an update sees them divided by the unit of that moment, so
-that values are of the size of 10 whatever the environment pays in. Ten of the unit are
+The replay keeps rewards as they came; an update sees them divided by the unit of that moment,
 
-    max( max |r|,  Ē|r| / (1 − γ·Ē discount) )
+    4 · max( Ē|r|,  max |r| · (1 − γ·Ē discount) )
 
-the largest reward there was, or what is still to come on average, whichever is larger: the first
-alone would be right for a reward at the end of an episode, the second for one at every step. It has
-no constant that carries a dimension, so with all rewards times c it is exactly c times as large.
+four times what a step pays or costs on average. The second term is for a reward that has been found
+but not yet found again: what it will be per step, once every episode ends with it. It has no
+constant that carries a dimension, so with all rewards times c it is exactly c times as large.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import jax.numpy as jnp
 
 from isl.agent import Agent, Item, Metrics, Target, Transition
 
-VALUE = 10.0  # size of the values to be learned: Adam's steps must be small beside gaps in them
+REWARDS = 4.0  # average ones, that make a unit: docs/your-environment.md says why
 MEMORY = 10_000  # steps that the averages are over: behaviour changes, and its returns with it
 IN_UNITS = ("q", "ell", "value")  # of what an agent believes: those that scale with the rewards
 
@@ -29,7 +28,7 @@ class Seen(NamedTuple):
     """What the unit is made from."""
 
     steps: jax.Array
-    largest: jax.Array  # max |r|
+    largest: jax.Array  # max |r|, forgotten as the averages are
     size: jax.Array  # Ē |r|
     discount: jax.Array  # Ē discount: 1 less the share of steps that end an episode
 
@@ -92,7 +91,7 @@ def include(seen: Seen, reward: jax.Array, discount: jax.Array) -> Seen:
     size = jnp.abs(reward)
     return Seen(
         steps,
-        jnp.maximum(seen.largest, size),
+        jnp.maximum(seen.largest * (1 - 1 / MEMORY), size),
         seen.size + share * (size - seen.size),
         seen.discount + share * (discount - seen.discount),
     )
@@ -101,7 +100,7 @@ def include(seen: Seen, reward: jax.Array, discount: jax.Array) -> Seen:
 def unit(seen: Seen, gamma: float) -> jax.Array:
     """0 before the first reward."""
     ending = jnp.maximum(1 - gamma * seen.discount, 1 / jnp.maximum(seen.steps, 1))
-    return jnp.maximum(seen.largest, seen.size / ending) / VALUE
+    return REWARDS * jnp.maximum(seen.size, seen.largest * ending)
 
 
 def _or_one(x: jax.Array) -> jax.Array:
