@@ -15,7 +15,7 @@ from isl.config import Config
 from isl.experiments import presets
 from isl.experiments.run_folder import config_hash
 from isl.experiments.spec import resolve
-from isl.units import VALUE, Seen, include
+from isl.units import MEMORY, REWARDS, Seen, include
 from isl.units import unit as unit_of
 
 SMALL = {"hidden": [8, 8], "batch_size": 8, "replay_capacity": 100, "learning_starts": 8}
@@ -28,32 +28,43 @@ def seen_after(rewards, discounts) -> Seen:
     return seen
 
 
-def unit(seen, gamma):
-    return VALUE * unit_of(seen, gamma)
+def average_reward(seen, gamma):
+    return unit_of(seen, gamma) / REWARDS
 
 
-def test_a_reward_at_every_step_counts_for_a_horizon():
-    assert unit(seen_after([-1.0] * 500, [1.0] * 500), 0.99) == pytest.approx(100, rel=1e-3)
+def test_a_reward_at_every_step_is_the_average():
+    assert average_reward(seen_after([-1.0] * 500, [1.0] * 500), 0.99) == pytest.approx(1)
 
 
 def test_the_horizon_is_never_longer_than_what_was_seen():
-    assert unit(seen_after([-1.0] * 5, [1.0] * 5), 0.99) == pytest.approx(5)
-    assert unit(seen_after([2.0], [1.0]), 1.0) == pytest.approx(2)
+    assert average_reward(seen_after([2.0, 0.0], [1.0, 1.0]), 1.0) == pytest.approx(1, rel=1e-3)
 
 
-def test_a_rare_reward_counts_as_itself():
-    rewards = [0.0] * 99 + [1.0] + [0.0] * 400
-    assert unit(seen_after(rewards, [1.0] * 500), 0.99) == pytest.approx(1)
+def test_a_rare_reward_counts_as_if_every_episode_ended_with_it():
+    rewards, discounts = [0.0] * 100 + [1.0] + [0.0] * 399, [1.0] * 500
+    found = average_reward(seen_after(rewards, discounts), 0.99)
+    assert found == pytest.approx(0.01 * (1 - 1 / MEMORY) ** 399, rel=1e-3)
 
 
-def test_episodes_that_end_shorten_the_horizon():
-    discounts = ([1.0] * 9 + [0.0]) * 50  # ten steps each, and a reward at every one
-    expected = 1 / (1 - 0.99 * 0.9)
-    assert unit(seen_after([1.0] * 500, discounts), 0.99) == pytest.approx(expected, rel=1e-3)
+def test_a_reward_that_does_not_come_back_is_forgotten():
+    once = Seen(jnp.float32(1e6), jnp.float32(100), jnp.float32(1), jnp.float32(0.9))
+
+    def later(i, seen):
+        return include(seen, jnp.float32(-1), jnp.float32(0.9))
+
+    long_after = jax.lax.fori_loop(0, 10 * MEMORY, later, once)
+    assert average_reward(once, 0.99) == pytest.approx(100 * (1 - 0.99 * 0.9), rel=1e-3)
+    assert average_reward(long_after, 0.99) == pytest.approx(1, rel=1e-2)
+
+
+def test_episodes_that_end_with_a_reward_pay_it_over_their_length():
+    rewards, discounts = ([0.0] * 9 + [1.0]) * 50, ([1.0] * 9 + [0.0]) * 50
+    found = average_reward(seen_after(rewards, discounts), 1.0)
+    assert found == pytest.approx(0.1, rel=1e-2)
 
 
 def test_nothing_seen_is_no_unit():
-    assert unit(seen_after([0.0] * 3, [1.0] * 3), 0.99) == 0
+    assert unit_of(seen_after([0.0] * 3, [1.0] * 3), 0.99) == 0
 
 
 def transitions(factor: float, number: int = 16) -> Transition:
@@ -107,7 +118,7 @@ def test_a_new_unit_leaves_values_what_they_were():
     learner, _ = agent.observe(learner, surprise, jax.random.key(0))
     batch = transitions(1.0)
     learner, metrics = agent.update(learner, agent.target(learner), batch, jax.random.key(0))
-    assert metrics["unit"] >= 1000 / VALUE
+    assert metrics["unit"] > 10
     after = agent.inspect(learner, jnp.int32(3))["q"]
     # One step of Adam moves an output by a little of the new unit; without the change of the head
     # the values would be more than a hundred times what they were.
