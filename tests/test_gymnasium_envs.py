@@ -14,12 +14,9 @@ from scipy import stats
 
 from isl.envs.cartpole_swingup import CartpoleState
 from isl.envs.deep_sea import action_mapping
-from isl.envs.gymnasium import register
 from isl.errors import UsageError
 
 DEEP_SEA, CARTPOLE = "isl/DeepSea-v0", "isl/CartpoleSwingup-v0"
-
-register()
 
 
 @pytest.mark.parametrize("render_mode", [None, "rgb_array"])
@@ -36,11 +33,6 @@ register()
 )
 def test_gymnasium_finds_nothing_to_complain_about(env_id, options, render_mode):
     check_env(gymnasium.make(env_id, render_mode=render_mode, **options).unwrapped)
-
-
-def test_registering_twice_is_quiet():
-    register()
-    assert {DEEP_SEA, CARTPOLE} <= set(gymnasium.registry)
 
 
 def test_vector_environments():

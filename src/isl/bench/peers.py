@@ -46,11 +46,27 @@ def _bsuite_loop(name: str, task: str, agent: Any, env: Any, steps: int) -> Cont
     return Contestant(f"{name} {task}", steps, run, {"steps": 1.0})
 
 
+def _bsuite_options(env: Any) -> dict[str, Any]:
+    """What both of bsuite's agents are told."""
+    import optax
+
+    return {
+        "obs_spec": env.observation_spec(),
+        "action_spec": env.action_spec(),
+        "batch_size": 128,
+        "discount": 0.99,
+        "replay_capacity": CAPACITY,
+        "min_replay_size": 128,
+        "sgd_period": 1,
+        "target_update_period": 4,
+        "optimizer": optax.adam(5e-4),
+    }
+
+
 def bsuite_boot_dqn(task: str, steps: int) -> Contestant:
     """bsuite's JAX bootstrapped DQN: 20 members with priors, as ours."""
     import haiku as hk
     import jax
-    import optax
     from bsuite.baselines.jax.boot_dqn import BootstrappedDqn
 
     env = bsuite_task(task)
@@ -62,17 +78,9 @@ def bsuite_boot_dqn(task: str, steps: int) -> Contestant:
         return hk.nets.MLP([*HIDDEN, actions])(flat) + 3.0 * jax.lax.stop_gradient(prior)
 
     agent = BootstrappedDqn(
-        obs_spec=env.observation_spec(),
-        action_spec=env.action_spec(),
         network=network,
         num_ensemble=20,
-        batch_size=128,
-        discount=0.99,
-        replay_capacity=CAPACITY,
-        min_replay_size=128,
-        sgd_period=1,
-        target_update_period=4,
-        optimizer=optax.adam(5e-4),
+        **_bsuite_options(env),
         mask_prob=0.5,
         noise_scale=0.0,
     )
@@ -82,7 +90,6 @@ def bsuite_boot_dqn(task: str, steps: int) -> Contestant:
 def bsuite_dqn(task: str, steps: int) -> Contestant:
     """bsuite's JAX DQN."""
     import haiku as hk
-    import optax
     from bsuite.baselines.jax.dqn import DQN
 
     env = bsuite_task(task)
@@ -92,16 +99,8 @@ def bsuite_dqn(task: str, steps: int) -> Contestant:
         return hk.nets.MLP([*HIDDEN, actions])(hk.Flatten()(inputs))
 
     agent = DQN(
-        obs_spec=env.observation_spec(),
-        action_spec=env.action_spec(),
         network=network,
-        batch_size=128,
-        discount=0.99,
-        replay_capacity=CAPACITY,
-        min_replay_size=128,
-        sgd_period=1,
-        target_update_period=4,
-        optimizer=optax.adam(5e-4),
+        **_bsuite_options(env),
         epsilon=0.05,
         rng=hk.PRNGSequence(0),
     )

@@ -22,18 +22,6 @@ from isl.envs.deep_sea import DeepSea
 from isl.envs.render import draw_cartpole, draw_deep_sea
 from isl.errors import UsageError
 
-IDS = {
-    "isl/DeepSea-v0": "isl.envs.gymnasium:DeepSeaEnv",
-    "isl/CartpoleSwingup-v0": "isl.envs.gymnasium:CartpoleSwingupEnv",
-}
-
-
-def register() -> None:
-    """Make Gymnasium know the tasks; `import isl` calls it. Calling it twice does no harm."""
-    for env_id, entry_point in IDS.items():
-        if env_id not in gymnasium.registry:
-            gymnasium.register(env_id, entry_point)
-
 
 def _metadata(fps: int) -> dict[str, Any]:
     return {"render_modes": ["rgb_array"], "render_fps": fps}
