@@ -8,19 +8,20 @@ import json
 import os
 import subprocess
 import sys
+import tempfile
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import pytest
 
-from isl import files, model_file
+from isl import DQN, files, model_file
 from isl.cli import main
 from isl.training import checkpoint
 from tests.fault_injection import write_run
 from tests.test_checkpoint import HOSTILE, crafted, resealed, tensor
 
 ROOT = Path(__file__).parents[2]
-MODEL = ROOT / "tests" / "fixtures" / "format-1" / "model.isl"
 PICKLE = b"cos\nsystem\n(S'touch PWNED'\ntR."
 # door → (files in a short run, in a long one); 10,000 in all. Of checkpoints and tables there are
 # as many in every run of test_checkpoint.py and test_store.py.
@@ -33,13 +34,22 @@ FUZZED = {
 }
 
 
+@cache
+def honest():
+    """A model file that is loaded: what is refused below is refused for what was forged."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "m.isl"
+        DQN("deep_sea/3", hidden=(2,), batch_size=4, learning_starts=8).save(path, replay=False)
+        return path.read_bytes()
+
+
 def forged(**changes):
-    arrays, meta = checkpoint.unpack(MODEL, MODEL.read_bytes())
+    arrays, meta = checkpoint.unpack(Path("m.isl"), honest())
     return bytes(checkpoint.pack(arrays, meta | changes))
 
 
 def hyper(**changes):
-    _, meta = checkpoint.unpack(MODEL, MODEL.read_bytes())
+    _, meta = checkpoint.unpack(Path("m.isl"), honest())
     return forged(hyper=meta["hyper"] | changes)
 
 
@@ -47,44 +57,49 @@ def box(*shape, dtype="float32"):
     return {"kind": "Box", "shape": list(shape), "dtype": dtype}
 
 
-MODELS = {
-    "a pickle": PICKLE,
-    "a pickle that torch wrote": b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.",
-    "a huge header": resealed((1 << 40).to_bytes(8, "little") + MODEL.read_bytes()[8:]),
-    "deep metadata": crafted(
+MODELS = {  # made when they are needed
+    "a pickle": lambda: PICKLE,
+    "a pickle that torch wrote": lambda: b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19.",
+    "a huge header": lambda: resealed((1 << 40).to_bytes(8, "little") + honest()[8:]),
+    "deep metadata": lambda: crafted(
         tensor("[2]", 0, 8), bytes(8), '{"format":1,"meta":' + "[" * 900 + "]" * 900 + "}"
     ),
-    "no metadata": crafted(tensor("[2]", 0, 8), bytes(8)),
-    "an agent that is a module": forged(agent="os.path"),
-    "an agent that is a path": forged(agent="../../evil"),
-    "an observation of 4 TB": forged(observation_space=box(10**6, 10**6)),
-    "an observation of 8 GB": forged(observation_space=box(1 << 30, dtype="float64")),
-    "a nested observation of 8 GB": forged(
+    "no metadata": lambda: crafted(tensor("[2]", 0, 8), bytes(8)),
+    "an agent that is a module": lambda: forged(agent="os.path"),
+    "an agent that is a path": lambda: forged(agent="../../evil"),
+    "an observation of 4 TB": lambda: forged(observation_space=box(10**6, 10**6)),
+    "an observation of 8 GB": lambda: forged(observation_space=box(1 << 30, dtype="float64")),
+    "a nested observation of 8 GB": lambda: forged(
         observation_space={"kind": "Tuple", "parts": [box(1 << 30, dtype="float64")]}
     ),
-    "observations of another shape": forged(observation_space=box(9)),
-    "observations of objects": forged(observation_space=box(9, dtype="object")),
-    "10¹² states": forged(observation_space={"kind": "Discrete", "n": 10**12, "start": 0}),
-    "10⁹ actions": forged(action_space={"kind": "Discrete", "n": 10**9, "start": 0}),
-    "2¹⁰⁰ actions": forged(
+    "observations of another shape": lambda: forged(observation_space=box(9)),
+    "observations of objects": lambda: forged(observation_space=box(9, dtype="object")),
+    "10¹² states": lambda: forged(observation_space={"kind": "Discrete", "n": 10**12, "start": 0}),
+    "10⁹ actions": lambda: forged(action_space={"kind": "Discrete", "n": 10**9, "start": 0}),
+    "2¹⁰⁰ actions": lambda: forged(
         action_space={"kind": "MultiDiscrete", "nvec": [2] * 100, "start": [0] * 100}
     ),
-    "a replay of 10¹⁵ steps": hyper(replay_capacity=10**15),
-    "a layer of 10¹² units": hyper(hidden=[10**12]),
-    "a negative layer": hyper(hidden=[-1]),
-    "a hyper-parameter too many": hyper(command="touch PWNED"),
-    "a γ of 7": hyper(gamma=7),
-    "a Deep Sea of 10⁹ columns": forged(task="deep_sea/999999999"),
-    "a mapping seed of −1": forged(mapping_seed=-1),
-    "a width that is text": forged(width="1"),
-    **{f"sealed: {name}": data for name, data in HOSTILE.items()},
+    "a replay of 10¹⁵ steps": lambda: hyper(replay_capacity=10**15),
+    "a layer of 10¹² units": lambda: hyper(hidden=[10**12]),
+    "a negative layer": lambda: hyper(hidden=[-1]),
+    "a hyper-parameter too many": lambda: hyper(command="touch PWNED"),
+    "a γ of 7": lambda: hyper(gamma=7),
+    "a Deep Sea of 10⁹ columns": lambda: forged(task="deep_sea/999999999"),
+    "a mapping seed of −1": lambda: forged(mapping_seed=-1),
+    "a width that is text": lambda: forged(width="1"),
+    **{f"sealed: {name}": lambda data=data: data for name, data in HOSTILE.items()},
 }
+
+
+def test_an_honest_model_is_not_refused(tmp_path, capsys):
+    (tmp_path / "m.isl").write_bytes(forged())
+    assert main(["eval", str(tmp_path / "m.isl"), "--episodes", "1"]) == 0
 
 
 @pytest.mark.parametrize("name", MODELS)
 def test_hostile_models_are_one_line(tmp_path, monkeypatch, capsys, name):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "m.isl").write_bytes(MODELS[name])
+    (tmp_path / "m.isl").write_bytes(MODELS[name]())
     assert main(["eval", "m.isl", "--episodes", "1"]) in (1, 2)
     printed = capsys.readouterr()
     assert printed.err.count("\n") == 1, printed.err
