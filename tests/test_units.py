@@ -1,4 +1,4 @@
-"""Rewards in units of the returns seen: exact under a change of currency, values kept."""
+"""Rewards in units of the rewards seen: exact under a change of currency, values kept."""
 
 from __future__ import annotations
 

@@ -34,6 +34,15 @@ def write(buffers: Any, item: Any, position: jax.Array) -> Any:
     )
 
 
+def loop_length(n: jax.Array | int, counter: jax.Array) -> jax.Array:
+    """`n`, so that XLA does not know it, for a loop that adds to a buffer; `counter` is never < 0.
+
+    XLA would inline a loop of one known step, fuse the write with the sampling after it, and then
+    copy the whole buffer each time.
+    """
+    return jnp.where(counter >= 0, n, 0)
+
+
 def sample(storage: Storage, key: jax.Array, count: jax.Array, batch_size: int) -> Any:
     """A batch drawn uniformly, with replacement, from the items held after `count` additions."""
     held = jnp.minimum(count, _capacity(storage))

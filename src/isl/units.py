@@ -1,4 +1,4 @@
-"""Rewards in units of the returns that the agent sees, as an agent around an agent.
+"""Rewards in units of the rewards that the agent sees, as an agent around an agent.
 
 The replay keeps rewards as they came; an update sees them divided by the unit of that moment,
 

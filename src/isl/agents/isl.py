@@ -61,7 +61,7 @@ class Config(config.Config):
         later=True,
     )
     scale_rewards: bool = hyper(
-        False, "learn in units of the returns seen; κ and the range of ℓ are then in it", later=True
+        False, "learn in units of the rewards seen; κ and the range of ℓ are then in it", later=True
     )
     scale_observations: bool = hyper(
         False, "vectors: running mean 0 and variance 1; tables and images as they are", later=True

@@ -169,8 +169,7 @@ def compile_training(env: Environment, agent: Agent, chunk_updates: int = 500) -
             seed, records, totals = carry
             done = steps_before(update - 1)
             n = steps_before(update) - done if schedule.updates > 1 else schedule.steps
-            # XLA would inline a loop of one known step, and then copy the replay at each update.
-            n = jnp.where(update >= 0, n, 0)
+            n = replay.loop_length(n, update)
             seed, records = run_steps(seed, records, steps_0 + done, n, done, learning=True)
             key_batch, key_update = jax.random.split(rng.at(seed.streams["learn"], update))
             held = steps_0 + steps_before(update)

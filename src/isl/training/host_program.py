@@ -136,9 +136,8 @@ def compile_host(
             learner, item = agent.observe(learner, transition, key)
             return learner, replay.add(storage, item, state.steps + i)
 
-        # XLA would inline a loop of one known step, and then copy the replay at each update.
-        all_of_them = jnp.where(state.steps >= 0, width, 0)
-        count = jnp.sum(real).astype(jnp.int32) if skips else all_of_them
+        count = jnp.sum(real).astype(jnp.int32) if skips else width
+        count = replay.loop_length(count, state.steps)
         carry = (state.learner, state.storage)
         learner, storage = jax.lax.fori_loop(0, count, one, carry)
         return state._replace(
