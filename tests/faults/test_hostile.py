@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from isl import DQN, files, model_file
+from isl import files, model_file
 from isl.cli import main
 from isl.training import checkpoint
 from tests.fault_injection import write_run
+from tests.faults.fuzz import save_small_model
 from tests.test_checkpoint import HOSTILE, crafted, resealed, tensor
 
 ROOT = Path(__file__).parents[2]
@@ -39,7 +40,7 @@ def honest():
     """A model file that is loaded: what is refused below is refused for what was forged."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "m.isl"
-        DQN("deep_sea/3", hidden=(2,), batch_size=4, learning_starts=8).save(path, replay=False)
+        save_small_model(path)
         return path.read_bytes()
 
 
