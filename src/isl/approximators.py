@@ -63,7 +63,10 @@ class View(NamedTuple):
 
 
 class Approximators:
-    """Networks over one observation space; `members` independent sets of them, used one by one."""
+    """Networks over one observation space; `members` independent sets of them, used one by one.
+
+    With `linear` they have neither hidden layers nor biases, and learn at that rate.
+    """
 
     def __init__(
         self,
@@ -71,16 +74,22 @@ class Approximators:
         hidden: tuple[int, ...],
         nets: dict[str, Net],
         members: int | None = None,
+        linear: float = 0.0,
     ) -> None:
+        if linear:
+            hidden = ()
+            nets = {name: net._replace(rate=linear, bias=False) for name, net in nets.items()}
         self.nets = nets
         self._observation = dummy_observation(space)
         self._members = members
         self._networks = {k: Network(space, hidden, n.outputs, n.bias) for k, n in nets.items()}
         self._adams = {k: optax.adam(n.rate) for k, n in nets.items()}
         self._n = int(space.n) if isinstance(space, Discrete) else None
-        self._width = hidden[0]
-        columns = [np.full(n.copies or 1, n.rate, np.float32) for n in nets.values()]
-        self._rates = np.repeat(np.concatenate(columns), self._width)
+        self._widths = {k: hidden[0] if hidden else n.outputs for k, n in nets.items()}
+        columns = [
+            np.full((n.copies or 1) * self._widths[k], n.rate, np.float32) for k, n in nets.items()
+        ]
+        self._rates = np.concatenate(columns)
         # Members learn one at a time, so their rows cannot move together.
         self._together = members is None and (self._n or 0) * len(self._rates) <= SMALL_TABLE
 
@@ -163,13 +172,18 @@ class Approximators:
         )
 
     def scaled(self, state: Trained, factor: jax.Array) -> Trained:
-        """Networks whose outputs are `factor` times as large: their heads are linear."""
+        """Networks whose outputs are `factor` times as large: the last layer of each is linear."""
         params = {}
+        rows = state.rows
         for name, tree in state.params.items():
-            layers = tree["params"]
-            head = jax.tree.map(lambda x: x * factor, layers["head"])
-            params[name] = {**tree, "params": {**layers, "head": head}}
-        return state._replace(params=params)
+            layers = dict(tree["params"])
+            last = "head" if "head" in layers else "first"
+            if last in layers:
+                layers[last] = jax.tree.map(lambda x: x * factor, layers[last])
+            params[name] = {**tree, "params": layers}
+        if rows is not None and "head" not in layers:
+            rows = rows._replace(values=rows.values * factor)
+        return state._replace(params=params, rows=rows)
 
     def _init_member(self, key: jax.Array) -> Trained:
         params: dict[str, Any] = {}
@@ -206,10 +220,11 @@ class Approximators:
         parts = {}
         start = 0
         for name, net in self.nets.items():
-            end = start + (net.copies or 1) * self._width
+            width = self._widths[name]
+            end = start + (net.copies or 1) * width
             part = joined[..., start:end]
             if net.copies is not None:
-                part = part.reshape(*part.shape[:-1], net.copies, self._width)
+                part = part.reshape(*part.shape[:-1], net.copies, width)
                 part = jnp.moveaxis(part, -2, 0)
             parts[name], start = part, end
         return parts

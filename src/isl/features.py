@@ -33,3 +33,13 @@ def fourier(x: jax.Array, number: int) -> jax.Array:
     angles = x @ jnp.asarray(frequencies, jnp.float32)
     angles = angles + jnp.asarray(phases, jnp.float32).reshape((1,) * (x.ndim - 1) + (number,))
     return math.sqrt(2 / number) * jnp.cos(angles)
+
+
+def for_linear(features: jax.Array) -> jax.Array:
+    """Features whose absolute values add up to about 1, as those of a one-hot code do.
+
+    Adam moves each weight by its rate, and so a linear output by the rate times that sum: the same
+    rate then serves vectors and tables.
+    """
+    number = features.shape[-1]
+    return features * (math.pi / 2 / math.sqrt(2 * number))

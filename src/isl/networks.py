@@ -149,6 +149,7 @@ class Convolutions(nn.Module):
 class Network(nn.Module):
     """First layer by observation space, hidden ReLU layers, a linear head of `outputs`.
 
+    Without hidden layers the first one is the head.
     The last axes belong to one observation; any axes before them are batch axes.
     """
 
@@ -158,7 +159,7 @@ class Network(nn.Module):
     bias: bool = True
 
     def setup(self) -> None:
-        first, *rest = self.hidden
+        first, *rest = self.hidden or (self.outputs,)
         if isinstance(self.space, Discrete):
             self.first: nn.Module = Table(int(self.space.n), first, self.bias)
         elif isinstance(self.space, Box | WithTorso):
@@ -173,7 +174,8 @@ class Network(nn.Module):
             self.torso = Convolutions(self.bias)
         rows = isinstance(self.first, Table)  # the first layer gives them, to the next one only
         self.rest = [Dense(w, self.bias, of_rows=rows and i == 0) for i, w in enumerate(rest)]
-        self.head = Dense(self.outputs, self.bias, of_rows=rows and not rest)
+        if self.hidden:
+            self.head = Dense(self.outputs, self.bias, of_rows=rows and not rest)
 
     def features(self, obs: jax.Array) -> jax.Array:
         """The last hidden layer: [..., width]."""
@@ -181,22 +183,30 @@ class Network(nn.Module):
         return self._rows(x.T if self.head.of_rows else x, obs)
 
     def __call__(self, obs: jax.Array) -> jax.Array:
-        return self._rows(self.head(self._hidden(obs)), obs)
+        if self.hidden:
+            return self._rows(self.head(self._hidden(obs)), obs)
+        x = self._first(obs)
+        return self._rows(x.T if isinstance(self.first, Table) else x, obs)
 
     def _hidden(self, obs: jax.Array) -> jax.Array:
         """The last hidden layer of all observations, as the head reads it."""
+        x = jax.nn.relu(self._first(obs))
+        for layer in self.rest:
+            x = jax.nn.relu(layer(x))
+        return x
+
+    def _first(self, obs: jax.Array) -> jax.Array:
+        """The first layer: rows [batch, width] from a table, else columns [width, batch]."""
         if isinstance(self.space, Discrete):
             looked_up = jnp.issubdtype(obs.dtype, jnp.floating)
-            x = self.first(obs.reshape(-1, obs.shape[-1]) if looked_up else obs.reshape(-1))
+            read = obs.reshape(-1, obs.shape[-1]) if looked_up else obs.reshape(-1)
         else:
             obs = obs.reshape(-1, *(self.space.shape or ()))
             if isinstance(self.space, WithTorso) or is_image(self.space):
                 obs = self.torso(obs)
-            x = self.first(obs.reshape(obs.shape[0], -1).T)
-        x = jax.nn.relu(x)
-        for layer in self.rest:
-            x = jax.nn.relu(layer(x))
-        return x
+            read = obs.reshape(obs.shape[0], -1).T
+        first: jax.Array = self.first(read)
+        return first
 
     def _rows(self, columns: jax.Array, obs: jax.Array) -> jax.Array:
         """[out, batch] → [..., out], with the batch axes of `obs`."""

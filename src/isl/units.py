@@ -19,9 +19,15 @@ import jax.numpy as jnp
 
 from isl.agent import Agent, Item, Metrics, Target, Transition
 
+NEARLY = 0.01  # a change of the unit by less is not worth rescaling what was learned
 REWARDS = 4.0  # average ones, that make a unit: docs/your-environment.md says why
 MEMORY = 10_000  # steps that the averages are over: behaviour changes, and its returns with it
-IN_UNITS = ("q", "ell", "value")  # of what an agent believes: those that scale with the rewards
+IN_UNITS = (
+    "q",
+    "greedy",
+    "ell",
+    "value",
+)  # of what an agent believes: those that scale with the rewards
 
 
 class Seen(NamedTuple):
@@ -67,7 +73,10 @@ def in_units(agent: Agent, gamma: float, rescale: Callable[[Any, jax.Array], Any
         learner: Learner, target: Target, batch: Item, key: jax.Array
     ) -> tuple[Learner, Metrics]:
         old, new = learner.unit, unit(learner.seen, gamma)
-        inner = rescale(learner.inner, jnp.where(old > 0, old / _or_one(new), 1.0))
+        changed = jnp.abs(new - old) > NEARLY * old
+        new = jnp.where(changed, new, old)
+        factor = jnp.where(old > 0, old / _or_one(new), 1.0)
+        inner = jax.lax.cond(changed, lambda: rescale(learner.inner, factor), lambda: learner.inner)
         inner, metrics = agent.update(inner, target, _divided(batch, _or_one(new)), key)
         return learner._replace(inner=inner, unit=new), metrics | {"unit": new}
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from gymnasium.spaces import Space
+from gymnasium.spaces import Discrete, Space
 from jax.lax import stop_gradient
 
 from isl import config
@@ -33,6 +33,12 @@ class Config(config.Config):
     epsilon_end: float = hyper(0.05, "share of random actions at last", at_least=0, at_most=1)
     epsilon_steps: int = hyper(10_000, "environment steps from the first ε to the last", at_least=1)
     double_q: bool = hyper(False, "pick argmax q(s′) with the online net, read the target net")
+    lr_codes: float = hyper(
+        0.0,
+        "on a table: no hidden layers, and Adam at this rate; 0: the same networks as elsewhere",
+        at_least=0,
+        later=True,
+    )
 
 
 class Learner(NamedTuple):
@@ -42,7 +48,12 @@ class Learner(NamedTuple):
 
 def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     """DQN for an observation space and a number of actions."""
-    nets = Approximators(observation_space, cfg.hidden, {"q": Net(num_actions, cfg.lr)})
+    nets = Approximators(
+        observation_space,
+        cfg.hidden,
+        {"q": Net(num_actions, cfg.lr)},
+        linear=cfg.lr_codes if isinstance(observation_space, Discrete) else 0.0,
+    )
     epsilon_at = optax.linear_schedule(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_steps)
 
     def init(key: jax.Array) -> Learner:

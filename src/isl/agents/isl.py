@@ -6,6 +6,9 @@ and the value v* follow from q̂ and ℓ in closed form (isl.exploration). This 
   * q̂ descends along (1−η₂)δ + η₂ρ: the literal gradient of J_q halves the ρ part;
   * one δ for all three losses: targets ω̃, ν̃ for s′, the current ω for s, no gradient through it;
   * ρ in J_q and in ℓ_T is the current one: Algorithm 1 never updates a target for it.
+
+Options that depart from it, all used by the preset `auto` (docs/your-environment.md says why):
+`ell_gamma`, `ell_relative`, `greedy_values`, `lr_codes`, `ell_features`, and the two `scale_…`.
 """
 
 from __future__ import annotations
@@ -15,7 +18,8 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from gymnasium.spaces import Box, Space
+import optax
+from gymnasium.spaces import Box, Discrete, Space
 from jax.lax import stop_gradient
 
 from isl import config
@@ -23,7 +27,7 @@ from isl.agent import Agent, Metrics, Transition, no_episode, schedule_of, store
 from isl.approximators import Approximators, Frozen, Net, Trained, View
 from isl.config import hyper
 from isl.exploration import pareto_optimal, uc_policy, uc_value
-from isl.features import fourier, fourier_space
+from isl.features import for_linear, fourier, fourier_space
 from isl.normalisation import normalised
 from isl.spaces import is_image
 from isl.units import in_units
@@ -72,6 +76,20 @@ class Config(config.Config):
         at_least=0,
         later=True,
     )
+    lr_codes: float = hyper(
+        0.0,
+        "tables, and ℓ on random features: no hidden layers, Adam at this rate; 0: the paper's",
+        at_least=0,
+        later=True,
+    )
+    ell_relative: bool = hyper(
+        False, "J_ℓ of errors relative to ℓ, and at most 1: as fast at every size of ℓ", later=True
+    )
+    greedy_values: bool = hyper(
+        False,
+        "learn the values of argmax too: `exploit` takes it, and ℓ bounds their error",
+        later=True,
+    )
 
 
 class Learner(NamedTuple):
@@ -88,22 +106,30 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     """ISL for an observation space and a number of actions."""
     is_vector = isinstance(observation_space, Box) and not is_image(observation_space)
     features = cfg.ell_features if is_vector else 0
+    is_table = isinstance(observation_space, Discrete)
     ensemble = cfg.ell_ensemble if cfg.ell_ensemble > 1 else None
     values = Approximators(
         observation_space,
         cfg.hidden,
-        {"q": Net(num_actions, cfg.lr_q), "rho": Net(num_actions, cfg.lr_rho)},
+        {"q": Net(num_actions, cfg.lr_q), "rho": Net(num_actions, cfg.lr_rho)}
+        | ({"greedy": Net(num_actions, cfg.lr_q)} if cfg.greedy_values else {}),
+        linear=cfg.lr_codes if is_table else 0.0,
     )
+    # What is exploited, and what ℓ bounds the error of.
+    judged = "greedy" if cfg.greedy_values else "q"
     uncertainty = Approximators(
         fourier_space(features) if features else observation_space,
         cfg.hidden,
         {"ell": Net(1, cfg.lr_ell, bias=cfg.ell_bias, copies=num_actions)},
         members=ensemble,
+        linear=cfg.lr_codes if is_table or features else 0.0,
     )
 
     def ell_of(view: View, obs: jax.Array) -> jax.Array:
         """ℓ(s, ·): a separate network per action, sigmoid to the range."""
         seen = fourier(obs, features) if features else obs
+        if features and cfg.lr_codes:
+            seen = for_linear(seen)
         logits = jnp.moveaxis(uncertainty.apply("ell", view, seen)[..., 0], 0, -1)
         return cfg.ell_min + (cfg.ell_max - cfg.ell_min) * jax.nn.sigmoid(logits)
 
@@ -129,7 +155,7 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         return jnp.sum(jnp.cumsum(pi)[:-1] <= threshold, dtype=jnp.int32)
 
     def exploit(learner: Learner, obs: jax.Array) -> jax.Array:
-        q = values.apply("q", values.online(learner.values, obs), obs)
+        q = values.apply(judged, values.online(learner.values, obs), obs)
         return jnp.argmax(q, axis=-1).astype(jnp.int32)
 
     def target(learner: Learner) -> Target:
@@ -162,12 +188,23 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         discount_ell = cfg.ell_gamma * batch.discount if cfg.ell_gamma else discount
         delta = stop_gradient(batch.reward + discount * v_t - q_tm1)  # δ = q_T − q̂
         rho = stop_gradient(rho_tm1)
+        if cfg.greedy_values:  # q̂ is for π* alone; another q, with max for v*, takes its place
+            loss_policy = -jnp.mean(delta * q_tm1)
+            q_tm1 = jnp.sum(values.apply("greedy", online[0], batch.obs) * chosen, axis=-1)
+            best_t = jnp.max(values.apply("greedy", frozen[0], batch.next_obs), axis=-1)
+            delta = stop_gradient(batch.reward + discount * best_t - q_tm1)
         ell_target = stop_gradient(  # eq. (l_T)
             (1 - cfg.eta1) * jnp.abs(delta) + cfg.eta1 * jnp.abs(rho) + discount_ell * ell_max_t
         )
         loss_q = -jnp.mean(((1 - cfg.eta2) * delta + cfg.eta2 * rho) * q_tm1)  # J_q's direction
+        if cfg.greedy_values:
+            loss_q = loss_q + loss_policy
         loss_rho = 0.5 * jnp.mean((delta - rho_tm1) ** 2)  # J_ρ
-        loss_ell = 0.5 * jnp.mean((ell_target - ell_tm1) ** 2)  # J_ℓ
+        if cfg.ell_relative:
+            scale = stop_gradient(ell_tm1)
+            loss_ell = jnp.mean(optax.huber_loss(ell_tm1 / scale, ell_target / scale))
+        else:
+            loss_ell = 0.5 * jnp.mean((ell_target - ell_tm1) ** 2)  # J_ℓ
         metrics = {
             "td_error": jnp.mean(jnp.abs(delta)),
             "loss_rho": loss_rho,
@@ -199,13 +236,17 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
 
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
         q, ell = beliefs(learner, obs, None if ensemble is None else 0)
-        return {
+        found = {
             "q": q,
             "ell": ell,
             "policy": uc_policy(q, ell, cfg.kappa),
             "pareto": pareto_optimal(q, ell),
             "value": uc_value(q, ell, cfg.kappa),
         }
+        if cfg.greedy_values:
+            online = values.online(learner.values, obs)
+            found["greedy"] = values.apply("greedy", online, obs)
+        return found
 
     def rescale(learner: Learner, factor: jax.Array) -> Learner:
         return learner._replace(values=values.scaled(learner.values, factor))
