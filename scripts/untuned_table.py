@@ -33,7 +33,9 @@ EVALUATIONS = 10  # over a run; the last one counts, all of them decide about th
 EPISODES, LAST_EPISODES = 20, 100
 AUTO = ISL("CartPole-v1").config
 # The control gets the same networks, normalisation, batches, rates and update ratio.
-SHARED = "lr_codes gamma hidden batch_size replay_capacity learning_starts steps updates target_period"
+SHARED = (
+    "lr_codes gamma hidden batch_size replay_capacity learning_starts steps updates target_period"
+)
 MATCHED = {name: getattr(AUTO, name) for name in SHARED.split()} | {"lr": AUTO.lr_q}
 COLUMNS = ["env", "agent", "seed", "steps", "return", "threshold_at", "seconds", "preset", "commit"]
 
