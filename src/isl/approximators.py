@@ -80,6 +80,7 @@ class Approximators:
             hidden = ()
             nets = {name: net._replace(rate=linear, bias=False) for name, net in nets.items()}
         self.nets = nets
+        self._has_hidden = bool(hidden)
         self._observation = dummy_observation(space)
         self._members = members
         self._networks = {k: Network(space, hidden, n.outputs, n.bias) for k, n in nets.items()}
@@ -173,15 +174,14 @@ class Approximators:
 
     def scaled(self, state: Trained, factor: jax.Array) -> Trained:
         """Networks whose outputs are `factor` times as large: the last layer of each is linear."""
+        last = "head" if self._has_hidden else "first"
         params = {}
-        rows = state.rows
         for name, tree in state.params.items():
-            layers = dict(tree["params"])
-            last = "head" if "head" in layers else "first"
-            if last in layers:
-                layers[last] = jax.tree.map(lambda x: x * factor, layers[last])
-            params[name] = {**tree, "params": layers}
-        if rows is not None and "head" not in layers:
+            layers = tree["params"]
+            scaled = jax.tree.map(lambda x: x * factor, layers[last])
+            params[name] = {**tree, "params": {**layers, last: scaled}}
+        rows = state.rows
+        if rows is not None and not self._has_hidden:
             rows = rows._replace(values=rows.values * factor)
         return state._replace(params=params, rows=rows)
 
