@@ -193,8 +193,7 @@ NOTES = """
 - **As good**: CliffWalking, solved by both with every seed, by DQN sooner: initial values of 0 are optimistic where
   every step costs, so no exploration is needed.
 - **Worse**: Taxi. ISL tries all six actions in every one of its 500 states before it is content, the two that cost 10
-  included; DQN's optimistic zeros lead it to the passenger without. ISL is on its way after 60,000 steps (seed 1000:
-  from −896 after 6,000 to −54), with `kappa=3` it is there (8.25 on that seed, with targets renewed every 30 updates).
+  included; DQN's optimistic zeros lead it to the passenger without. A smaller κ is what to turn there.
 - **The greedy policy comes and goes** where two actions differ by 1 % of the value (the FrozenLake that is not
   slippery: every seed was at 1 by 6,000 steps, two are at 0 after the last; what the agent does while it learns stays at
   1). Adam's steps are of that size, and max over them adds up along the horizon.
