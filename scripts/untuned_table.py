@@ -188,20 +188,22 @@ AGENTS = ("isl", "dqn")
 NOTES = """
 ## What the rows say
 
-- **Better**: MountainCar (above −130 with four seeds of five; the fifth was there at 30,000 steps and not at the
-  end), both FrozenLakes and CartPole.
-- **As good**: CliffWalking, solved by both with every seed, by DQN sooner: initial values of 0 are optimistic where
-  every step costs, so no exploration is needed.
-- **Worse**: Taxi. ISL tries all six actions in every one of its 500 states before it is content, the two that cost 10
-  included; DQN's optimistic zeros lead it to the passenger without. A smaller κ is what to turn there.
+- **Better**: MountainCar (above −130 with four seeds of five; the fifth was there at 30,000 steps
+  and not at the end), both FrozenLakes and CartPole.
+- **As good**: CliffWalking, solved by both with every seed, by DQN sooner: initial values of 0
+  are optimistic where every step costs, so no exploration is needed.
+- **Worse**: Taxi. ISL tries all six actions in every one of its 500 states before it is content,
+  the two that cost 10 included; DQN's optimistic zeros lead it to the passenger without. A
+  smaller κ is what to turn there.
 - **A little better**: Acrobot, within noise.
-- **The greedy policy comes and goes** where two actions differ by 1 % of the value (the FrozenLake that is not
-  slippery: every seed was at 1 by 6,000 steps, two are at 0 after the last). Adam's steps are of that size, and max over
-  them adds up along the horizon.
-- **Neither learns**: DoorKey and MultiRoom, where no greedy policy of either agent reached the goal at any of ten
-  evaluations. So ISL is **not** better on DoorKey. The rooms are others in every episode; our reading, not yet tested, is
-  that views never seen look equally unknown wherever the agent goes, and that 128 random features are too few for 147
-  numbers: what is learned in them covers everything.
+- **The greedy policy comes and goes** where two actions differ by 1 % of the value (the
+  FrozenLake that is not slippery: every seed was at 1 by 6,000 steps, two are at 0 after the
+  last). Adam's steps are of that size, and max over them adds up along the horizon.
+- **Neither learns**: DoorKey and MultiRoom, where no greedy policy of either agent reached the
+  goal at any of ten evaluations. So ISL is **not** better on DoorKey. The rooms are others in
+  every episode; our reading, not yet tested, is that views never seen look equally unknown
+  wherever the agent goes, and that 128 random features are too few for 147 numbers: what is
+  learned in them covers everything.
 """
 
 
