@@ -89,9 +89,9 @@ def test_what_was_never_tried_keeps_its_uncertainty_to_the_bit():
 
 
 def test_relative_errors_have_the_same_solution_sooner():
-    """One state that leads to itself and never surprises: ℓ ← 0.9 ℓ, down to ell_min."""
+    """One step that always ends its episode without reward: nothing is left but ell_min."""
     n = 8
-    loop = Transition(
+    end = Transition(
         jnp.zeros(n, jnp.int32),
         jnp.zeros(n, jnp.int32),
         jnp.zeros(n),
@@ -101,7 +101,7 @@ def test_relative_errors_have_the_same_solution_sooner():
     fell = {}
     for relative in (True, False):
         agent = agent_of(ell_relative=relative, ell_min=1e-3, ell_max=1000.0, lr_codes=0.05)
-        fell[relative] = float(tables(agent, trained(agent, loop, 600))["ell"][0, 0])
+        fell[relative] = float(tables(agent, trained(agent, end, 600))["ell"][0, 0])
     assert fell[True] < 0.05 < 3 * 0.05 < fell[False]
 
 
@@ -112,10 +112,10 @@ def test_greedy_values_are_the_optimal_ones():
     r = jnp.asarray([1, 0, 0, 0, 0, 0], jnp.float32)
     then = jnp.asarray([0, 1, 1, 0, 1, 1], jnp.int32)
     agent = agent_of(greedy_values=True, gamma=0.5, lr_codes=0.02, kappa=5.0)
-    found = tables(agent, trained(agent, Transition(s, a, r, jnp.ones(6), then), 3000))
+    learner = trained(agent, Transition(s, a, r, jnp.ones(6), then), 3000)
+    found = tables(agent, learner)
     best = [[2.0, 0.5, 0.5], [1.0, 0.5, 0.5]]
     np.testing.assert_allclose(found["greedy"][:2], best, atol=0.01)
-    learner = trained(agent, Transition(s, a, r, jnp.ones(6), then), 3000)
     assert int(agent.exploit(learner, jnp.int32(1))) == 0
 
 

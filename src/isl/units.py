@@ -22,12 +22,7 @@ from isl.agent import Agent, Item, Metrics, Target, Transition
 NEARLY = 0.01  # a change of the unit by less is not worth rescaling what was learned
 REWARDS = 4.0  # average ones, that make a unit: docs/your-environment.md says why
 MEMORY = 10_000  # steps that the averages are over: behaviour changes, and its returns with it
-IN_UNITS = (
-    "q",
-    "greedy",
-    "ell",
-    "value",
-)  # of what an agent believes: those that scale with the rewards
+IN_UNITS = ("q", "greedy", "ell", "value")  # of what an agent believes: what scales with rewards
 
 
 class Seen(NamedTuple):
