@@ -59,6 +59,8 @@ def _sea(family: str, quick: Part, *more: Sequence[Part]) -> Reproduction:
         [_until_solved(family, (10, 20, 30, 40, 50), 3, "boot_dqn", "ube")],
         [Part(family, (10, 20, 30), 3, ("dqn", "sbeed"), budget=capped)],
         *more,
+        # The presets …_tables: no networks, and so ℓ of what was never seen stays what it was.
+        [_until_solved(family, (*sizes, 60, 80, 100), 10, "isl", grid={"lr_codes": [1e-3]})],
     )
     return Reproduction([_until_solved(family, sizes, 10, *AGENTS)], [quick], tranches)
 
