@@ -66,6 +66,8 @@ def test_factors_do_not_change_the_speed_but_whole_numbers_do():
     cost.estimate([job(10, kappa=7.0)], rows, CPU, refuse)
     cost.estimate([job(10, ell_ensemble=2, kappa=7.0)], rows, CPU, measure)
     assert asked == [2]
+    cost.estimate([job(10, lr_codes=0.01)], rows, CPU, measure)  # no hidden layers
+    assert asked == [2, 1]
 
 
 def test_more_cores_help_until_the_longest_run():

@@ -17,6 +17,7 @@ from isl.experiments.spec import RunSpec
 
 Kind = tuple[str, str, str]  # task family, agent, what else it is a matter of
 Points = Mapping[int, float]  # size → a measured value
+TABLES = "lr_codes"  # a rate, but one that takes the hidden layers away
 Calibrate = Callable[[Sequence[RunSpec]], Sequence[float]]  # seconds per step of each
 
 
@@ -37,12 +38,11 @@ def kind_of(spec: RunSpec) -> Kind:
 
 
 def of_equal_speed(kind: Kind) -> Kind:
-    """The kind without factors and rates: only whole numbers and layers change the work."""
+    """The kind without factors and rates: whole numbers and layers change the work."""
     family, agent, variant = kind
     settings = settings_of(variant)
-    words = [
-        word for word in variant.split() if type(settings[word.partition("=")[0]]) is not float
-    ]
+    counts = [name == TABLES or type(value) is not float for name, value in settings.items()]
+    words = [word for word, does in zip(variant.split(), counts, strict=True) if does]
     return family, agent, " ".join(words)
 
 
