@@ -3,6 +3,7 @@
     python scripts/untuned_table.py run                        # whatever is missing
     python scripts/untuned_table.py run --only MountainCar-v0
     python scripts/untuned_table.py page                       # untuned.md from the rows
+    python scripts/untuned_table.py look --only MiniGrid-DoorKey-6x6-v0   # what happens in training
 
 A row per finished run is appended to docs/results/untuned.csv at once, so `run` can be stopped at
 any time and continued. The preset was chosen on other environments and on seeds ≥ 1000.
@@ -14,7 +15,8 @@ import argparse
 import csv
 import subprocess
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,7 @@ from isl.model import Model
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 SEEDS = range(5)
 EVALUATIONS = 10  # over a run; the last one counts, all of them decide about the threshold
+AGENTS = ("isl", "dqn")
 EPISODES, LAST_EPISODES = 20, 100
 AUTO = ISL("CartPole-v1").config
 # The control gets the same networks, normalisation, batches, rates and update ratio.
@@ -88,15 +91,18 @@ CASES = [
 ]
 
 
+def model_of(case: Case, agent: str, seed: int, env: gymnasium.Env[Any, Any]) -> Model:
+    """An agent as the table compares them, before its first step."""
+    if agent == "isl":
+        return ISL(env, seed=seed, preset="auto")
+    decay = case.steps // 10
+    return DQN(env, seed=seed, normalize=case.vector, epsilon_steps=decay, **MATCHED)
+
+
 def run_one(case: Case, agent: str, seed: int) -> dict[str, Any]:
     """Learn, with greedy episodes on fixed seeds along the way and a hundred at the end."""
     began = time.perf_counter()
-    model: Model
-    if agent == "isl":
-        model = ISL(case.make(), seed=seed, preset="auto")
-    else:
-        decay = case.steps // 10
-        model = DQN(case.make(), seed=seed, normalize=case.vector, epsilon_steps=decay, **MATCHED)
+    model = model_of(case, agent, seed, case.make())
     reached = None
     for part in range(1, EVALUATIONS + 1):
         model.learn(
@@ -119,6 +125,52 @@ def run_one(case: Case, agent: str, seed: int) -> dict[str, Any]:
         "preset": "auto" if agent == "isl" else "matched",
         "commit": _commit(),
     }
+
+
+class Watched(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """Counts what an agent meets while it learns."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self.episodes = self.paid = 0  # all, and those that ended with a reward
+        self.visits: Counter[bytes] = Counter()
+
+    def step(self, action: Any) -> Any:
+        obs, reward, terminated, truncated, info = self.env.step(action)
+        self.visits[np.asarray(obs).tobytes()] += 1
+        self.episodes += terminated or truncated
+        self.paid += bool((terminated or truncated) and float(reward) > 0)
+        return obs, reward, terminated, truncated, info
+
+    def ell_at(self, model: Model, number: int = 50) -> tuple[float, float]:
+        """Mean ℓ at the observations met most often, and at those met least often."""
+        space = self.observation_space
+        ranked = [np.frombuffer(key, space.dtype) for key, _ in self.visits.most_common()]
+        often, seldom = (
+            np.mean([model.inspect(obs.reshape(space.shape))["ell"] for obs in some])
+            for some in (ranked[:number], ranked[-number:])
+        )
+        return float(often), float(seldom)
+
+
+def look(case: Case, seed: int) -> Iterator[str]:
+    """Lines: how often training met the reward, and whether ℓ knows where the agent has been."""
+    for agent in ("uniform", *AGENTS):
+        env = Watched(case.make())
+        line = f"{case.name} seed {seed} {agent}:"
+        if agent == "uniform":
+            env.reset(seed=seed)
+            draw = np.random.default_rng(seed)
+            for _ in range(case.steps):
+                *_, terminated, truncated, _ = env.step(int(draw.integers(env.action_space.n)))
+                if terminated or truncated:
+                    env.reset()
+        else:
+            model = model_of(case, agent, seed, env)
+            model.learn(case.steps, progress_bar=False)
+        met = f"{env.paid} of {env.episodes} episodes paid, {len(env.visits)} observations met"
+        known = "; ℓ {:.3g} at the 50 met most often, {:.3g} at the 50 met least often"
+        yield f"{line} {met}" + (known.format(*env.ell_at(model)) if agent == "isl" else "")
 
 
 def read_rows(path: Path) -> list[dict[str, str]]:
@@ -184,7 +236,6 @@ def page(rows: list[dict[str, str]]) -> str:
     return "\n".join(lines) + "\n" + NOTES
 
 
-AGENTS = ("isl", "dqn")
 NOTES = """
 ## What the rows say
 
@@ -218,9 +269,16 @@ def _improvement(ours: list[float], theirs: list[float]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=("run", "page"))
+    parser.add_argument("what", choices=("run", "page", "look"))
     parser.add_argument("--only", nargs="+", help="environments, by the names in the table")
+    parser.add_argument("--seed", type=int, default=1000, help="of `look`")
     options = parser.parse_args()
+    if options.what == "look":
+        for case in CASES:
+            if not options.only or case.name in options.only:
+                for line in look(case, options.seed):
+                    print(line, flush=True)
+        return
     path = RESULTS / "untuned.csv"
     if options.what == "run":
         for case in CASES:
