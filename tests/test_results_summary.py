@@ -96,6 +96,9 @@ def test_blocks_of_variants_returns_and_origin(rows):
     assert variants[0] == "| ISL | preset | 10 | 800 (750 to 845) [3] |"
     assert "| ISL | eta2=1.0 | 10 | 148 (71 to 224) [2], 2/2 diverged |" in variants
     assert [line.split(" | ")[1] for line in variants[-2:]] == ["kappa=52.0", "kappa=208.0"]
+    seas = results_page.variants(rows, "deep_sea").splitlines()
+    assert seas[0] == "| N | ISL | ISL ell_bias=true |"
+    assert seas[2:] == ["| 30 | 3/3: 630 (615 to 660) | 1/3: >10000 (>10000 to >10000) |"]
     returns = results_page.returns(rows, "cartpole_swingup")
     assert "| 0 | 800 (750 to 850) [3] | 0 (0 to 0) [2] |" in returns
     origin = results_page.origin(rows, "deep_sea")

@@ -69,13 +69,13 @@ def variants(rows: Sequence[Row], family: str) -> str:
     """Other settings than the presets', and the preset at the same sizes to compare with."""
     found = cells(rows, family)
     sizes = {(cell.agent, cell.size) for cell in found if cell.variant}
-    text = _solved_text if family.startswith("deep_sea") else _return_text
+    compared = [cell for cell in found if (cell.agent, cell.size) in sizes]
+    if family.startswith("deep_sea"):  # many sizes, few settings
+        return _matrix(compared, _solved_text, "N")
     lines = ["| agent | setting | size | result |", "|---|---|---|---|"]
-    lines += [
-        f"| {who(cell.agent, '')} | {cell.variant or 'preset'} | {cell.size} | {text(cell)} |"
-        for cell in sorted(found, key=_by_value)
-        if (cell.agent, cell.size) in sizes
-    ]
+    for cell in sorted(compared, key=_by_value):
+        told = who(cell.agent, ""), cell.variant or "preset", str(cell.size), _return_text(cell)
+        lines.append(f"| {' | '.join(told)} |")
     return "\n".join(lines)
 
 
@@ -119,12 +119,12 @@ def _by_value(cell: Cell) -> tuple[str, int, list[tuple[str, float]]]:
 
 
 def _matrix(found: Sequence[Cell], text: Callable[[Cell], str], size: str) -> str:
-    agents = list(dict.fromkeys(cell.agent for cell in found))
-    by_place = {(cell.size, cell.agent): text(cell) for cell in found}
-    lines = [f"| {size} | {' | '.join(who(agent, '') for agent in agents)} |"]
-    lines.append("|---" * (len(agents) + 1) + "|")
+    columns = list(dict.fromkeys((cell.agent, cell.variant) for cell in found))
+    by_place = {(cell.size, cell.agent, cell.variant): text(cell) for cell in found}
+    lines = [f"| {size} | {' | '.join(who(*column) for column in columns)} |"]
+    lines.append("|---" * (len(columns) + 1) + "|")
     for number in sorted({cell.size for cell in found}):
-        row = (by_place.get((number, agent), "") for agent in agents)
+        row = (by_place.get((number, *column), "") for column in columns)
         lines.append(f"| {number} | {' | '.join(row)} |")
     return "\n".join(lines)
 
