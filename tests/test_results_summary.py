@@ -1,6 +1,7 @@
 """What tables of results say in few numbers, in figures and on pages."""
 
 import math
+import re
 
 import pytest
 
@@ -73,6 +74,14 @@ def test_figures_are_the_same_for_the_same_rows(rows, tmp_path, name):
     other = results_figures.draw(name, fewer, tmp_path / "c")
     assert other[0].read_bytes() != first[0].read_bytes()
     assert results_figures.draw(name, [], tmp_path / "d") == []
+
+
+def test_a_setting_made_at_all_sizes_has_a_curve_of_its_own(rows, tmp_path):
+    for size in (10, 20, 30):
+        rows += sea(size, "isl", [9 * size, 10 * size], variant="lr_codes=0.001")
+    drawing, _ = results_figures.draw("deep_sea", rows, tmp_path)
+    labels = re.findall(r"<!-- (.*), ∝", drawing.read_text(encoding="utf-8"))
+    assert labels == ["ISL", "ISL lr_codes=0.001", "BSP"]  # but not ell_bias=true, at one size
 
 
 def test_pages_are_filled_between_their_marks(rows, tmp_path):

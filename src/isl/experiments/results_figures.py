@@ -59,20 +59,25 @@ def draw(name: str, rows: Sequence[Row], folder: Path) -> list[Path]:
 def _deep_sea(figure: Any, rows: Sequence[Row], family: str) -> None:
     """Episodes to solve against N: median and quartiles; dots, squares and crosses as in the paper.
 
-    Presets only: variants are compared in the text.
+    Presets, and settings made at as many sizes; those made at a few are compared in the text.
     """
     axes = figure.subplots()
     growth = exponents(rows, family)
-    presets = [cell for cell in cells(rows, family) if not cell.variant]
-    shown = list(dict.fromkeys(cell.agent for cell in presets))
-    for place, agent in enumerate(shown):
-        colour, line, _ = LOOKS.get(agent, OTHERS)
-        label, exponent = who(agent, ""), growth.get((agent, ""))
+    curves: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells(rows, family):
+        curves.setdefault((cell.agent, cell.variant), []).append(cell)
+    curves = {
+        (agent, variant): own
+        for (agent, variant), own in curves.items()
+        if not variant or len(own) >= len(curves.get((agent, ""), own))
+    }
+    for place, ((agent, variant), own) in enumerate(curves.items()):
+        colour, line, _ = OTHERS if variant else LOOKS.get(agent, OTHERS)
+        label, exponent = who(agent, variant), growth.get((agent, variant))
         if exponent is not None:
             label += f", ∝ N^{exponent.b:.2f}"
-        own = [cell for cell in presets if cell.agent == agent]
         # Side by side at the same size; the axis is logarithmic.
-        aside = 1 + 0.02 * (place - (len(shown) - 1) / 2)
+        aside = 1 + 0.02 * (place - (len(curves) - 1) / 2)
         known = [cell for cell in own if math.isfinite(cell.episodes.median)]
         axes.plot(
             [cell.size * aside for cell in known],
@@ -84,7 +89,7 @@ def _deep_sea(figure: Any, rows: Sequence[Row], family: str) -> None:
         for cell in own:
             _draw_cell(axes, cell, cell.size * aside, colour)
     axes.set(xscale="log", yscale="log", xlabel="size N", ylabel="episodes to the 10th goal visit")
-    ticks = sorted({cell.size for cell in presets})
+    ticks = sorted({cell.size for own in curves.values() for cell in own})
     axes.set_xticks(ticks if len(ticks) < 12 else [n for n in ticks if n % 10 == 0])
     axes.xaxis.set_major_formatter("{x:.0f}")
     axes.minorticks_off()
