@@ -81,12 +81,8 @@ def resolve(
         raise UsageError(f"--episodes must be at least 1, got {episodes}")
     if cohort_width < 1:
         raise UsageError(f"--cohort-width must be at least 1, got {cohort_width}")
-    made = agents.load(agent).Config()
-    known = {option.name for option in dataclasses.fields(made)}
-    if "epsilon_steps" in known:  # the control anneals ε over the first tenth of its budget
-        made = made.replace({"epsilon_steps": max(1, episodes * env.max_episode_steps // 10)})
-    made = made.replace(presets.values(preset, task, agent)).replace(overrides)
-    return dataclasses.replace(spec, hyper=made.to_dict(), episodes=episodes)
+    hyper = _hyper(task, agent, preset, overrides, episodes * env.max_episode_steps)
+    return dataclasses.replace(spec, hyper=hyper, episodes=episodes)
 
 
 def _resolve_gymnasium(
@@ -106,11 +102,18 @@ def _resolve_gymnasium(
     timesteps = DEFAULT_TIMESTEPS if timesteps is None else timesteps
     if timesteps < 1:
         raise UsageError(f"--timesteps must be at least 1, got {timesteps}")
-    made = agents.load(agent).Config()
-    if "epsilon_steps" in {option.name for option in dataclasses.fields(made)}:
-        made = made.replace({"epsilon_steps": max(1, timesteps // 10)})
-    hyper = made.replace(presets.values(preset, task, agent)).replace(overrides).to_dict()
+    hyper = _hyper(task, agent, preset, overrides, timesteps)
     return RunSpec(task, agent, hyper, None, timesteps=timesteps)
+
+
+def _hyper(
+    task: str, agent: str, preset: str | None, overrides: dict[str, Any], steps: int
+) -> dict[str, Any]:
+    """The agent's defaults, then the preset, then what the user asked for; `steps`: the budget."""
+    made: config.Config = agents.load(agent).Config()
+    if hasattr(made, "epsilon_steps"):  # the control anneals ε over the first tenth of its budget
+        made = made.replace({"epsilon_steps": max(1, steps // 10)})
+    return made.replace(presets.values(preset, task, agent)).replace(overrides).to_dict()
 
 
 def _check_gymnasium_id(task: str) -> None:
