@@ -2,6 +2,7 @@
 
     python scripts/check_rows.py                       # five rows at random of docs/results
     python scripts/check_rows.py --n 3 --seed 1 --table cartpole_swingup
+    python scripts/check_rows.py --here                # of those made on this kind of processor
 
 Exit code 1 if a row does not hold. Rows made on another processor or with another version of JAX
 may differ in the last bits, and then in everything that follows from them.
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from isl.cli import main as isl
 from isl.experiments import store
+from isl.experiments.provenance import provenance
 from isl.experiments.results_rows import command_of, row_of
 from isl.experiments.results_table import TABLES, Row, read, read_folder
 
@@ -26,14 +28,20 @@ def main() -> int:
     parser.add_argument("--n", type=int, default=5, help="how many rows")
     parser.add_argument("--seed", type=int, default=0, help="of the choice")
     parser.add_argument("--table", choices=TABLES, help="choose from this table alone")
+    parser.add_argument(
+        "--here", action="store_true", help="only rows of this JAX on this kind of processor"
+    )
     parser.add_argument("--folder", type=Path, default=Path("docs/results"))
     options = parser.parse_args()
     if options.table:
         rows = read(options.folder / f"{options.table}.csv")
     else:
         rows = read_folder(options.folder)
+    if options.here:
+        here = provenance()
+        rows = [row for row in rows if (row.jax, row.cpu) == (here["jax"], here["cpu"])]
     if not rows:
-        print(f"no rows in {options.folder}", file=sys.stderr)
+        print(f"no such rows in {options.folder}", file=sys.stderr)
         return 2
     picked = random.Random(options.seed).sample(rows, min(options.n, len(rows)))
     verdicts = [_compare(row) for row in picked]

@@ -45,6 +45,9 @@ def test_rows_are_done_again_and_a_wrong_one_is_found(tmp_path, script, capsys):
     assert f"best_return {row.best_return} instead of 2.0" in said
     assert f"records {row.records} instead of 000000000000" in said
     assert script("check_rows.py", "--folder", tmp_path / "nothing") == 2
+    elsewhere = row._replace(cpu="another")
+    (tmp_path / "deep_sea.csv").write_text(results_table.to_csv([elsewhere]))
+    assert script("check_rows.py", "--folder", tmp_path, "--here") == 2
 
 
 def test_a_film_and_learning_curves_of_a_cartpole_run(tmp_path, script, capsys):
