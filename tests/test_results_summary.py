@@ -58,6 +58,13 @@ def test_exponents_tell_linear_from_square_and_from_nothing(rows):
     assert [who(*key) for key in found] == ["ISL", "ISL ell_bias=true", "BSP", "DQN (control)"]
 
 
+def test_exponents_of_the_large_sizes_alone():
+    flat = [run for size in (10, 20) for run in sea(size, "isl", [300, 301, 302])]
+    steep = [run for size in (30, 40, 50) for run in sea(size, "isl", [size**2, size**2 + 1])]
+    assert exponents([*flat, *steep], "deep_sea")["isl", ""].b < 1.9
+    assert exponents([*flat, *steep], "deep_sea", 30)["isl", ""].b == pytest.approx(2, abs=0.01)
+
+
 @pytest.mark.parametrize("name", results_figures.FIGURES)
 def test_figures_are_the_same_for_the_same_rows(rows, tmp_path, name):
     if name == "deep_sea_stochastic":
@@ -92,7 +99,7 @@ def test_pages_are_filled_between_their_marks(rows, tmp_path):
     lines = page.read_text().splitlines()
     assert "| N | ISL | BSP | DQN (control) |" in lines
     assert "| 30 | 3/3: 630 (615 to 660) | 2/3: 1800 (1350 to >10000) | 0/2 in 2,000 |" in lines
-    assert "| DQN (control) | too few solved runs |" in lines
+    assert "| DQN (control) | too few solved runs | too few solved runs |" in lines
     assert "old" not in lines
     assert "By hand." in lines
     assert results_page.update(tmp_path, rows) == []  # nothing to change the second time

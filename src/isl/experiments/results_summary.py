@@ -76,11 +76,13 @@ def _place(agent: str) -> tuple[int, str]:
     return (known.index(agent) if agent in known else len(known)), agent
 
 
-def exponents(rows: Iterable[Row], family: str) -> dict[tuple[str, str], Exponent | None]:
+def exponents(
+    rows: Iterable[Row], family: str, smallest: int = 0
+) -> dict[tuple[str, str], Exponent | None]:
     """Of the episodes to solve against size, per agent and variant; sizes up to the paper's 50."""
     groups: dict[tuple[str, str], list[Row]] = {}
     for row in chosen(rows, family):
-        if row.size <= 50:
+        if smallest <= row.size <= 50:
             groups.setdefault((row.agent, row.variant), []).append(row)
     return {
         key: fit(
