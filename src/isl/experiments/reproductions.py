@@ -14,6 +14,7 @@ from isl.errors import UsageError
 from isl.experiments.plan import Job
 from isl.experiments.sweep import jobs_of, tasks_of
 
+SIZES = range(10, 51, 2)  # of the seas
 AGENTS = ("isl", "boot_dqn", "ube", "sbeed", "dqn")  # the paper's four, and our control
 KAPPAS = tuple(13 * 2.0**k for k in range(-4, 5))  # the figures' values; the text says 20·2^k
 TENTHS = tuple(k / 10 for k in range(11))
@@ -50,19 +51,22 @@ def _until_solved(family: str, sizes: Sequence[int], seeds: int, *agents: str, *
     return Part(family, sizes, seeds, agents, budget={"until_solved": True}, **more)
 
 
+def _tables(family: str, **settings: Any) -> list[Part]:
+    """ISL without networks, so that ℓ of what was never seen stays what it was; larger seas too."""
+    grid = {name: [value] for name, value in settings.items()}
+    return [_until_solved(family, (*SIZES, 60, 80, 100), 10, "isl", grid=grid)]
+
+
 def _sea(family: str, quick: Part, *more: Sequence[Part]) -> Reproduction:
     """Episodes to the tenth goal visit against size."""
-    sizes = range(10, 51, 2)
     capped = {"until_solved": True, "episodes": 2_000}
     tranches = (
-        [_until_solved(family, sizes, 10, "isl")],
+        [_until_solved(family, SIZES, 10, "isl")],
         [_until_solved(family, (10, 20, 30, 40, 50), 3, "boot_dqn", "ube")],
         [Part(family, (10, 20, 30), 3, ("dqn", "sbeed"), budget=capped)],
         *more,
-        # The presets …_tables: no networks, and so ℓ of what was never seen stays what it was.
-        [_until_solved(family, (*sizes, 60, 80, 100), 10, "isl", grid={"lr_codes": [1e-3]})],
     )
-    return Reproduction([_until_solved(family, sizes, 10, *AGENTS)], [quick], tranches)
+    return Reproduction([_until_solved(family, SIZES, 10, *AGENTS)], [quick], tranches)
 
 
 def _ablation(
@@ -92,10 +96,13 @@ REPRODUCTIONS = {
         [_until_solved("deep_sea", (60, 80, 100), 3, "isl")],  # beyond the paper
         # "The complexity of BSP could probably be improved by enlarging the ensemble": one point.
         [_until_solved("deep_sea", (50,), 3, "boot_dqn", grid={"ensemble": [40]})],
+        _tables("deep_sea", lr_codes=1e-3),
     ),
     "deep_sea_stochastic": _sea(
         "deep_sea_stochastic",
         Part("deep_sea_stochastic", (10, 20), 2, budget={"until_solved": True, "episodes": 3_000}),
+        _tables("deep_sea_stochastic", lr_codes=1e-3),  # what serves the other sea does not serve
+        _tables("deep_sea_stochastic", lr_codes=5e-4, steps=2),
     ),
     "cartpole_swingup": Reproduction(
         [Part("cartpole_swingup", range(20), 10)],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -23,6 +24,7 @@ LOOKS: dict[str, tuple[str, Any, str]] = {  # agent → colour, line, marker
     "dqn": ("#4D4D4D", (0, (1, 3)), "v"),
 }
 OTHERS = ("#E69F00", "-", "P")
+SETTINGS = ("#E69F00", "#56B4E9", "#999933")  # colours of an agent's other settings, in turn
 STYLE: dict[Any, Any] = {
     "svg.hashsalt": "isl",
     "axes.spines.top": False,
@@ -71,8 +73,10 @@ def _deep_sea(figure: Any, rows: Sequence[Row], family: str) -> None:
         for (agent, variant), own in curves.items()
         if not variant or len(own) >= len(curves.get((agent, ""), own))
     }
+    others = itertools.cycle(SETTINGS)
     for place, ((agent, variant), own) in enumerate(curves.items()):
-        colour, line, _ = OTHERS if variant else LOOKS.get(agent, OTHERS)
+        colour, line, _ = LOOKS.get(agent, OTHERS)
+        colour = next(others) if variant else colour
         label, exponent = who(agent, variant), growth.get((agent, variant))
         if exponent is not None:
             label += f", ∝ N^{exponent.b:.2f}"
