@@ -45,6 +45,15 @@ def test_what_was_broken_is_what_is_named_first(tmp_path, task, changes, cause):
     assert [finding.name for finding in found][:1] == [cause]
 
 
+@pytest.mark.parametrize(("rate", "advice"), [(0.01, "lower lr_codes"), (0.0, "let states share")])
+def test_the_advice_depends_on_what_was_shared(rate, advice):
+    log = [doctor.Row(step, {"ell/q90": 1e-5}) for step in (100, 200)]
+    hyper = {"ell_max": 100.0, "lr_codes": rate, "replay_capacity": 10_000}
+    (found,) = doctor.diagnose(doctor.Evidence(log, hyper, 300, 30, 1.0, None, "done"))
+    assert found.name == "ℓ collapsed before reward was seen"
+    assert found.advice.startswith(advice)
+
+
 def test_a_healthy_run_gets_a_clean_bill(tmp_path, capsys):
     path = run(tmp_path, "deep_sea/5", 600)
     assert doctor.diagnose(doctor.read(path)) == []

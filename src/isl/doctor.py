@@ -103,7 +103,10 @@ def _ell_collapsed(run: Evidence) -> Finding | None:
                 "ℓ collapsed before reward was seen",
                 f"by step {row.step} 90 % of ℓ were below {COLLAPSED:g} of ell_max, and nothing "
                 "had been found: the agent thinks that there is nothing left to learn",
-                "lower lr_ell, or set ell_bias off (vectors: ell_features above 0)",
+                "lower lr_codes"
+                if run.hyper.get("lr_codes")
+                else "let states share less: on tables lr_codes 0.001 (no networks), on vectors "
+                "ell_features above 0; else lower lr_ell, or set ell_bias off",
             )
     return None
 
