@@ -42,6 +42,8 @@ def main() -> int:
     axes[0].set(title=f"{runs[0].task}, {runs[0].agent}", ylabel="return")
     axes[1].set_ylabel("largest q̂")
     axes[2].set(ylabel="largest ℓ", xlabel="episode", yscale="log")
+    for ticks in (axes[2].yaxis.set_major_formatter, axes[2].yaxis.set_minor_formatter):
+        ticks("{x:g}")
     axes[0].legend(frameon=False, fontsize=8)
     for name, style in STYLES.items():
         axes[1].plot([], [], style, color="black", label=f"pole {name}, at rest")
@@ -59,6 +61,10 @@ def _draw(axes: np.ndarray, run: store.Run, colour: str) -> None:
     axes[0].plot(episodes["episode"], returns, ".", ms=2, color=colour, alpha=0.35)
     best = np.maximum.accumulate(returns)
     axes[0].plot(episodes["episode"], best, color=colour, label=f"seed {run.seed}: best so far")
+    hundreds = [returns[start : start + 100] for start in range(0, len(returns), 100)]
+    for name, of in (("mean", np.mean), ("best", np.max)):
+        told = " ".join(f"{of(some):.0f}" for some in hundreds)
+        print(f"seed {run.seed}, {name} return by hundreds of episodes: {told}")
     names, believed = beliefs.read(run.path)
     for place, name in enumerate(names):
         for axis, (belief, symbol) in zip(axes[1:], BELIEFS.items(), strict=True):
