@@ -18,8 +18,7 @@ from pathlib import Path
 
 from isl.cli import main as isl
 from isl.experiments import store
-from isl.experiments.provenance import provenance
-from isl.experiments.results_rows import command_of, row_of
+from isl.experiments.results_rows import command_of, made_here, row_of
 from isl.experiments.results_table import TABLES, Row, read, read_folder
 
 
@@ -38,8 +37,7 @@ def main() -> int:
     else:
         rows = read_folder(options.folder)
     if options.here:
-        here = provenance()
-        rows = [row for row in rows if (row.jax, row.cpu) == (here["jax"], here["cpu"])]
+        rows = made_here(rows)
     if not rows:
         print(f"no such rows in {options.folder}", file=sys.stderr)
         return 2

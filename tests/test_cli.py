@@ -1,6 +1,7 @@
 """The command line as a user meets it."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -54,6 +55,15 @@ def test_list_shows_agents_tasks_and_hyper_parameters(capsys, monkeypatch):
     printed = capsys.readouterr().out
     for word in ("deep_sea_stochastic/20", "boot_dqn", "--kappa", "--mask-probability", "sbeed"):
         assert word in printed
+
+
+def test_a_narrow_terminal_still_names_every_preset(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["list"]) == 0
+    (line,) = re.findall(r"presets: [^┏]*", capsys.readouterr().out)
+    assert {"auto", "deep_sea", "deep_sea_tables", "deep_sea_stochastic_tables"} <= set(
+        re.findall(r"\w+", line)
+    )
 
 
 def test_train_learns_repeats_its_bits_and_continues(tmp_path):

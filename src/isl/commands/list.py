@@ -37,6 +37,8 @@ def run(options: argparse.Namespace) -> ExitCode:
             about = (module.__doc__ or "").strip().splitlines()[0]
             table.add_row(name, about)
         console.print(table)
+        # In full: a narrow terminal cuts the heads of the columns below.
+        console.print(f"presets: {', '.join(presets.names())}")
     for name, module in modules.items():
         console.print(_hyper_parameters(name, module.Config))
     return ExitCode.OK

@@ -16,7 +16,7 @@ from isl.experiments.cost import described, estimate
 from isl.experiments.plan import Job, Supervision
 from isl.experiments.provenance import provenance
 from isl.experiments.reproductions import REPRODUCTIONS, jobs
-from isl.experiments.results_rows import row_of
+from isl.experiments.results_rows import made_here, row_of
 from isl.experiments.results_summary import exponent_text, exponents, who
 from isl.experiments.spec import RunSpec
 from isl.status import ExitCode
@@ -103,8 +103,7 @@ def _standing(wanted: Sequence[Job], rows: Sequence[results_table.Row], folder: 
     """How many runs have a row already, and how many of those rows come from elsewhere."""
     keys = {(job.program, seed) for job in wanted for seed in job.seeds}
     done = [row for row in rows if row.key in keys]
-    here = provenance()
-    foreign = sum((row.jax, row.cpu) != (here["jax"], here["cpu"]) for row in done)
+    foreign = len(done) - len(made_here(done))
     text = f"{len(keys)} runs, {len(done)} of them in {folder}"
     if foreign:
         text += f" ({foreign} with another JAX or processor: the last bits may differ here)"

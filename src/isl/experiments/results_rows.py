@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from isl import files
 from isl.experiments import run_folder, store
+from isl.experiments.provenance import provenance
 from isl.experiments.results_table import Row, settings_of
 from isl.experiments.scores import has_goal
 from isl.experiments.spec import RunSpec, resolve
@@ -71,6 +72,12 @@ def variant_of(spec: RunSpec) -> str:
         if getattr(spec, name) not in (value, None):
             changed[name] = getattr(spec, name)
     return " ".join(f"{k}={files.canonical_json(changed[k]).decode()}" for k in sorted(changed))
+
+
+def made_here(rows: Iterable[Row]) -> list[Row]:
+    """Those of this JAX on this kind of processor: here they repeat to the bit."""
+    here = provenance()
+    return [row for row in rows if (row.jax, row.cpu) == (here["jax"], here["cpu"])]
 
 
 def command_of(row: Row) -> list[str]:
