@@ -1,5 +1,6 @@
 """The scripts beside the results: rows done again, the film of a swing-up, learning curves."""
 
+import re
 import runpy
 import sys
 from pathlib import Path
@@ -50,7 +51,7 @@ def test_rows_are_done_again_and_a_wrong_one_is_found(tmp_path, script, capsys):
     assert script("check_rows.py", "--folder", tmp_path, "--here") == 2
 
 
-def test_a_film_and_learning_curves_of_a_cartpole_run(tmp_path, script, capsys):
+def test_a_film_learning_curves_and_rewards_of_a_cartpole_run(tmp_path, script, capsys):
     tiny = "--agent dqn --hidden 4 --batch-size 4 --episodes 2 --seeds 2 --snapshots"
     first, second = trained(tmp_path, f"cartpole_swingup/2 {tiny}")
     film, picture = tmp_path / "swingup.gif", tmp_path / "learning.svg"
@@ -60,5 +61,12 @@ def test_a_film_and_learning_curves_of_a_cartpole_run(tmp_path, script, capsys):
     assert script("draw_learning.py", first.path, second.path, picture) == 0
     assert "seed 1, upright: q̂ " in capsys.readouterr().out
     assert picture.stat().st_size > 10_000
+    assert script("count_rewards.py", second.path) == 0
+    said = capsys.readouterr().out
+    assert re.match(
+        r"cartpole_swingup/2 dqn seed 1: [\d,]+ of [\d,]+ steps rewarded, in \d of 2", said
+    )
+    assert "the same returns as recorded" in said
+    assert script("count_rewards.py", tmp_path) == 2
     assert script("draw_swingup.py", tmp_path, film) == 2
     assert script("draw_learning.py", tmp_path, picture) == 2

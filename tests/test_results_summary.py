@@ -83,6 +83,14 @@ def test_figures_are_the_same_for_the_same_rows(rows, tmp_path, name):
     assert results_figures.draw(name, [], tmp_path / "d") == []
 
 
+def test_few_seeds_are_drawn_one_by_one_and_many_as_a_band(tmp_path):
+    for best in ([700.0, 800.0, 900.0], [700.0, 800.0, 900.0, 800.0, 850.0]):
+        rows = swingup(0, "isl", best) + swingup(10, "isl", best)
+        drawing, _ = results_figures.draw("cartpole_swingup", rows, tmp_path)
+        bands = drawing.read_text(encoding="utf-8").count("FillBetweenPolyCollection")
+        assert bands == (len(best) == 5)
+
+
 def test_a_setting_made_at_all_sizes_has_a_curve_of_its_own(rows, tmp_path):
     for size in (10, 20, 30):
         rows += sea(size, "isl", [9 * size, 10 * size], variant="lr_codes=0.001")
@@ -109,14 +117,16 @@ def test_pages_are_filled_between_their_marks(rows, tmp_path):
 
 def test_blocks_of_variants_returns_and_origin(rows):
     variants = results_page.variants(rows, "cartpole_swingup").splitlines()[2:]
-    assert variants[0] == "| ISL | preset | 10 | 800 (750 to 845) [3] |"
-    assert "| ISL | eta2=1.0 | 10 | 148 (71 to 224) [2], 2/2 diverged |" in variants
+    assert variants[0] == "| ISL | preset | 10 | 890, 800, 700 |"
+    assert "| ISL | eta2=1.0 | 10 | 300, -5; 2/2 diverged |" in variants
     assert [line.split(" | ")[1] for line in variants[-2:]] == ["kappa=52.0", "kappa=208.0"]
     seas = results_page.variants(rows, "deep_sea").splitlines()
     assert seas[0] == "| N | ISL | ISL ell_bias=true |"
     assert seas[2:] == ["| 30 | 3/3: 630 (615 to 660) | 1/3: >10000 (>10000 to >10000) |"]
     returns = results_page.returns(rows, "cartpole_swingup")
-    assert "| 0 | 800 (750 to 850) [3] | 0 (0 to 0) [2] |" in returns
+    assert "| 0 | 900, 800, 700 | 0, 0 |" in returns
+    many = swingup(0, "isl", [100.0, 200.0, 300.0, 400.0, 500.0])
+    assert "| 0 | 300 (200 to 400) [5] |" in results_page.returns(many, "cartpole_swingup")
     origin = results_page.origin(rows, "deep_sea")
     assert origin.startswith("27 runs, ")
     assert "27 with JAX 0.10.2 on AMD, of some kind, commit abcdef012345" in origin

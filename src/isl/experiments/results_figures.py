@@ -12,7 +12,7 @@ from typing import Any
 from isl import files
 from isl.errors import UsageError
 from isl.experiments import presets
-from isl.experiments.results_summary import Cell, cells, exponents, who
+from isl.experiments.results_summary import FEW, Cell, cells, exponents, who
 from isl.experiments.results_table import Row, settings_of
 
 # Okabe and Ito's colours, told apart by everybody; lines and markers say it again without them.
@@ -126,7 +126,7 @@ def _cartpole(figure: Any, rows: Sequence[Row], family: str) -> None:
     axes.set_xticks(sorted({cell.size for cell in presets}))
     axes.grid(alpha=0.25)
     axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5))
-    axes.set_title("Cartpole Swingup: median and quartiles over seeds", fontsize=10, loc="left")
+    axes.set_title("Cartpole Swingup: medians, and each seed or quartiles", fontsize=10, loc="left")
 
 
 def _ablation(figure: Any, rows: Sequence[Row], family: str) -> None:
@@ -173,9 +173,14 @@ def _series(isl: Sequence[Cell], name: str, size: int) -> dict[float, Cell]:
 
 
 def _draw_band(axes: Any, xs: list[float], own: Sequence[Cell], style: dict[str, Any]) -> None:
+    """Medians, with quartiles as a band; of few seeds each as a dash."""
     low, middle, high = zip(*(cell.best_return for cell in own), strict=True)
     axes.plot(xs, middle, **style)
-    axes.fill_between(xs, low, high, color=style["color"], alpha=0.15, lw=0)
+    if all(cell.seeds >= FEW for cell in own):
+        axes.fill_between(xs, low, high, color=style["color"], alpha=0.15, lw=0)
+        return
+    for x, cell in zip(xs, own, strict=True):
+        axes.plot([x] * cell.seeds, cell.returns, "_", color=style["color"], ms=8, mew=1.2)
 
 
 FIGURES: dict[str, tuple[Callable[[Any, Sequence[Row], str], None], str]] = {

@@ -10,6 +10,7 @@ from isl.experiments.exponent import Exponent, fit
 from isl.experiments.results_table import Row
 from isl.experiments.scores import quantile
 
+FEW = 5  # seeds: fewer than these are told one by one, not in quartiles
 NAMES = {"isl": "ISL", "boot_dqn": "BSP", "ube": "UBE", "sbeed": "SBEED", "dqn": "DQN (control)"}
 
 
@@ -30,7 +31,11 @@ class Cell(NamedTuple):
     diverged: int
     budget: int  # episodes: the smallest of the seeds'
     episodes: Quartiles  # to solve; infinite where unsolved runs decide
-    best_return: Quartiles
+    returns: tuple[float, ...]  # the best of each seed
+
+    @property
+    def best_return(self) -> Quartiles:
+        return quartiles(self.returns)
 
 
 def quartiles(values: Sequence[float]) -> Quartiles:
@@ -56,7 +61,7 @@ def cells(rows: Iterable[Row], family: str) -> list[Cell]:
     found = []
     for (agent, variant, size), alike in groups.items():
         took = [math.inf if r.solved_episode is None else float(r.solved_episode) for r in alike]
-        best = [-math.inf if r.best_return is None else r.best_return for r in alike]
+        best = tuple(-math.inf if r.best_return is None else r.best_return for r in alike)
         solved = sum(map(math.isfinite, took))
         diverged = sum(r.status == "diverged" for r in alike)
         budget = min(r.budget for r in alike)
@@ -64,7 +69,7 @@ def cells(rows: Iterable[Row], family: str) -> list[Cell]:
             Cell(
                 *(agent, variant, size, len(alike), solved, diverged, budget),
                 quartiles(took),
-                quartiles(best),
+                best,
             )
         )
     return sorted(found, key=lambda cell: (*_place(cell.agent), cell.variant, cell.size))
