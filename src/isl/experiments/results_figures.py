@@ -126,7 +126,8 @@ def _cartpole(figure: Any, rows: Sequence[Row], family: str) -> None:
     axes.set_xticks(sorted({cell.size for cell in presets}))
     axes.grid(alpha=0.25)
     axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5))
-    axes.set_title("Cartpole Swingup: medians, and each seed or quartiles", fontsize=10, loc="left")
+    shown = "median, and each seed" if _few(presets) else "median and quartiles over seeds"
+    axes.set_title(f"Cartpole Swingup: {shown}", fontsize=10, loc="left")
 
 
 def _ablation(figure: Any, rows: Sequence[Row], family: str) -> None:
@@ -176,11 +177,15 @@ def _draw_band(axes: Any, xs: list[float], own: Sequence[Cell], style: dict[str,
     """Medians, with quartiles as a band; of few seeds each as a dash."""
     low, middle, high = zip(*(cell.best_return for cell in own), strict=True)
     axes.plot(xs, middle, **style)
-    if all(cell.seeds >= FEW for cell in own):
+    if not _few(own):
         axes.fill_between(xs, low, high, color=style["color"], alpha=0.15, lw=0)
         return
     for x, cell in zip(xs, own, strict=True):
         axes.plot([x] * cell.seeds, cell.returns, "_", color=style["color"], ms=8, mew=1.2)
+
+
+def _few(own: Sequence[Cell]) -> bool:
+    return any(cell.seeds < FEW for cell in own)
 
 
 FIGURES: dict[str, tuple[Callable[[Any, Sequence[Row], str], None], str]] = {
