@@ -1,5 +1,6 @@
 """Beliefs at landmarks over training: what is recorded, thinned, kept across an interruption."""
 
+from functools import partial
 from types import SimpleNamespace
 
 import jax.numpy as jnp
@@ -37,14 +38,14 @@ def test_thinned_evenly_and_the_same_after_an_interruption(tmp_path):
     whole = beliefs.Probes(marks, agent(), most=8)
     first = beliefs.Probes(marks, agent(), most=8)
     for call in range(1, 51):
-        whole.take(jnp.float32(call), (), call)
+        whole.take(partial(jnp.float32, call), (), call)
         if call == 23:  # save, start again, restore
             saved = first.state()
             first = beliefs.Probes(marks, agent(), most=8)
             arrays = checkpoint.flatten(saved)
             restored = checkpoint.restore(tmp_path, arrays, first.template())
             first.restore(restored)
-        first.take(jnp.float32(call), (), call)
+        first.take(partial(jnp.float32, call), (), call)
     whole.write(tmp_path)
     names, found = beliefs.read(tmp_path)
     assert names == ["here", "there"]

@@ -8,6 +8,7 @@ Beside the results of a run made with --snapshots; like logs, outside the manife
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from isl.agent import Agent
 from isl.envs.base import Environment
 from isl.envs.cartpole_swingup import MAX_STEPS, CartpoleState, CartpoleSwingup
 from isl.errors import DamagedFile
-from isl.experiments.snapshots import Snapshots
+from isl.experiments.snapshots import Moments, Snapshots
 from isl.training import checkpoint
 
 FILE = "probes.safetensors"
@@ -57,33 +58,29 @@ class Probes:
         learner = jax.eval_shape(agent.init, jax.random.key(0))
         said = jax.eval_shape(self._inspect, learner, self._observations)
         self._rows = {name: said[name].shape for name in BELIEFS if name in said}
-        self._most = most
         self._taken: dict[str, list[NDArray[Any]]] = {name: [] for name in ("episode", *self._rows)}
-        self._every = 1  # doubled when there are too many: training time stays covered evenly
-        self._calls = 0
+        self.moments = Moments(most)
 
-    def take(self, learner: Any, cells: Any, episodes: int) -> None:
-        """Keep what the learner believes now (or not, if there are many). There are no cells."""
-        self._calls += 1
-        if self._calls % self._every:
+    def take(self, learner: Callable[[], Any], cells: Any, episodes: int, parts: int = 1) -> None:
+        """Keep what the learner believes now, if it is due. There are no cells."""
+        if not self.moments.pass_by(parts):
             return
-        beliefs = jax.device_get(self._inspect(learner, self._observations))
+        beliefs = jax.device_get(self._inspect(learner(), self._observations))
         self._taken["episode"].append(np.array(episodes, np.int64))
         for name in self._rows:
             self._taken[name].append(beliefs[name].astype(np.float32))
-        if len(self._taken["episode"]) > self._most:
+        if self.moments.too_many(len(self._taken["episode"])):
             self._taken = {name: kept[1::2] for name, kept in self._taken.items()}
-            self._every *= 2
 
     def write(self, run_dir: Path) -> None:
         """One sealed file."""
-        if self._calls:
+        if self.moments.passed:
             meta = {"kind": "probes", "landmarks": self._names}
             checkpoint.save_file(run_dir / FILE, self._stacked(), meta)
 
     def state(self) -> dict[str, NDArray[Any]]:
         """For the checkpoint: all there is, so that an interruption leaves no gap."""
-        return {**self._stacked(), "calls": np.array([self._every, self._calls])}
+        return {**self._stacked(), "calls": np.array([self.moments.every, self.moments.passed])}
 
     def template(self) -> dict[str, Any]:
         """What `state` looks like."""
@@ -93,7 +90,7 @@ class Probes:
     def restore(self, state: dict[str, NDArray[Any]]) -> None:
         """Continue where `state` was taken."""
         self._taken = {name: list(state[name]) for name in self._taken}
-        self._every, self._calls = map(int, state["calls"])
+        self.moments.every, self.moments.passed = map(int, state["calls"])
 
     def _stacked(self) -> dict[str, NDArray[Any]]:
         empty = {"episode": np.empty(0, np.int64)}

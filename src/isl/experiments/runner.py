@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +69,22 @@ class _Prepared:
         return self.program.chunk.lower(self._shapes).compile()  # type: ignore[attr-defined, no-any-return]
 
     @cached_property
-    def fine_chunk(self) -> tuple[int, Callable[[TrainState], Any]]:
+    def _fine(self) -> tuple[int, Program]:
         """A chunk in parts, to look inside between them: how many make it up, and one of them."""
         whole = self.program.updates_per_chunk
         for parts in range(MOST_PARTS, 1, -1):
             program = compile_training(self.env, self.agent, max(1, whole // parts))
             if program.updates_per_chunk * parts == whole:
-                return parts, program.chunk.lower(self._shapes).compile()  # type: ignore[attr-defined]
-        return 1, self.chunk
+                return parts, program
+        return 1, self.program
+
+    @property
+    def parts(self) -> int:
+        return self._fine[0]
+
+    @cached_property
+    def part(self) -> Callable[[TrainState], Any]:
+        return self._fine[1].chunk.lower(self._shapes).compile()  # type: ignore[attr-defined, no-any-return]
 
 
 def run_cohort(
@@ -176,20 +184,22 @@ def _advance(
                 run.status = Status.INTERRUPTED
             return
         fresh = int(cohort.state.counters.steps) == 0
-        looked_into = any(run.snapshots is not None for run in active)
+        spacing = [run.snapshots.moments.every for run in active if run.snapshots is not None]
+        updates = prepared.program.updates_per_chunk
         if fresh:
-            parts, advance, updates = 1, prepared.warm_up, 0
+            rounds, advance, updates, parts = 1, prepared.warm_up, 0, 1
+        elif spacing and min(spacing) < prepared.parts:
+            rounds, advance, parts = prepared.parts, prepared.part, 1
         else:
-            parts, advance = prepared.fine_chunk if looked_into else (1, prepared.chunk)
-            updates = prepared.program.updates_per_chunk
+            rounds, advance, parts = 1, prepared.chunk, prepared.parts
         elapsed, taken = 0.0, []
-        for _ in range(parts):
+        for _ in range(rounds):
             started = time.perf_counter()  # compiled by now
             cohort.state, steps, *metrics = advance(cohort.state)
             jax.block_until_ready(cohort.state)
             elapsed += time.perf_counter() - started
             taken.append(jax.device_get(steps))
-            _look_inside(cohort, active, taken)
+            _look_inside(cohort, active, taken, parts)
         steps = jax.tree.map(lambda *x: np.concatenate(x, axis=1), *taken)
         diverged = np.asarray(cohort.state.seeds.diverged_at)
         for position, run in enumerate(cohort.runs):
@@ -223,14 +233,18 @@ def _advance(
             cohort.since_checkpoint = time.monotonic()
 
 
-def _look_inside(cohort: _Cohort, active: list[SeedRun], taken: list[Any]) -> None:
-    """Snapshots after the last of the steps taken since the recorders were told."""
+def _look_inside(cohort: _Cohort, active: list[SeedRun], taken: list[Any], parts: int) -> None:
+    """Snapshots after the last of the steps taken since the recorders were told.
+
+    These steps are so many `parts` of a chunk.
+    """
     for position, run in enumerate(cohort.runs):
         if run in active and run.snapshots is not None:
-            learner = jax.tree.map(lambda x, i=position: x[i], cohort.state.seeds.learner)
+            # Cut out of the cohort's only where it is looked at: it takes as long as many updates.
+            learner = partial(jax.tree.map, lambda x, i=position: x[i], cohort.state.seeds.learner)
             cells: Any = [] if taken[-1].cell is None else taken[-1].cell[position]
             ended = sum(int(steps.last[position].sum()) for steps in taken)
-            run.snapshots.take(learner, cells, run.recorder.episodes + ended)
+            run.snapshots.take(learner, cells, run.recorder.episodes + ended, parts)
 
 
 def _log(

@@ -5,6 +5,7 @@ Recording needs JAX, reading the file does not.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,31 @@ FILE = "snapshots.safetensors"
 MAPS = ("visits", "q", "ell", "policy")  # the ones an agent lacks are left out
 
 
+class Moments:
+    """Which moments of a training of unknown length are kept: evenly spread, at most `most`.
+
+    Time passes in parts of a chunk. Whenever too many moments have been kept, every other one is
+    to be dropped, and from then on one in twice as many parts is kept.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.every = 1  # parts
+        self.passed = 0  # parts
+
+    def pass_by(self, parts: int) -> bool:
+        """So much time has passed: is the moment now to be kept?"""
+        before, self.passed = self.passed, self.passed + parts
+        return self.passed // self.every > before // self.every
+
+    def too_many(self, kept: int) -> bool:
+        """Are every other of the kept moments to be dropped?"""
+        if kept <= self.most:
+            return False
+        self.every *= 2
+        return True
+
+
 class Snapshots:
     """Maps [time, state, …] of visits so far and of what `agent.inspect` says of every state."""
 
@@ -35,26 +61,24 @@ class Snapshots:
         self._inspect = jax.jit(jax.vmap(agent.inspect, in_axes=(None, 0)))
         self._visits = np.zeros(self._states, np.int64)
         self._taken: list[dict[str, NDArray[Any]]] = []
-        self._most = most
-        self._every = 1  # doubled when there are too many: training time stays covered evenly
-        self._calls = 0
+        self.moments = Moments(most)
         self._constant: dict[str, NDArray[Any]] = {}
         if isinstance(env, DeepSea):
             self._constant["right"] = action_mapping(env.size, env.mapping_seed).ravel()
 
-    def take(self, learner: Any, cells: NDArray[Any], episodes: int) -> None:
-        """Count the visits of a chunk, and keep a snapshot of it (or not, if there are many)."""
+    def take(
+        self, learner: Callable[[], Any], cells: NDArray[Any], episodes: int, parts: int = 1
+    ) -> None:
+        """Count the visits of some parts of a chunk; keep a snapshot after them if one is due."""
         self._visits += np.bincount(cells, minlength=self._states)
-        self._calls += 1
-        if self._calls % self._every:
+        if not self.moments.pass_by(parts):
             return
-        found = self._inspect(learner, np.arange(self._states, dtype=np.int32))
+        found = self._inspect(learner(), np.arange(self._states, dtype=np.int32))
         beliefs = {name: np.asarray(found[name], np.float32) for name in MAPS if name in found}
         taken = {"episode": np.int64(episodes), "visits": self._visits.astype(np.int32)}
         self._taken.append(taken | beliefs)  # type: ignore[arg-type]
-        if len(self._taken) > self._most:
+        if self.moments.too_many(len(self._taken)):
             self._taken = self._taken[1::2]
-            self._every *= 2
 
     def write(self, run_dir: Path) -> None:
         """One sealed file beside the results; like logs, outside the manifest."""
