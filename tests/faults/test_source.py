@@ -105,7 +105,7 @@ def test_no_file_names_the_agent_that_is_imported(tmp_path, monkeypatch):
     from isl import files
     from isl.errors import UsageError
     from isl.experiments import run_folder, store
-    from isl.experiments.runner import final_learner
+    from isl.experiments.prepared import final_learner
     from isl.training import checkpoint
     from tests.fault_injection import parquet, state_at, summary
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from isl.commands import options as shared
 from isl.errors import UsageError
-from isl.experiments import results_figures, results_page, results_table, store
+from isl.experiments import cores, results_figures, results_page, results_table, store
 from isl.experiments.calibration import seconds_per_step
 from isl.experiments.cost import described, estimate
 from isl.experiments.plan import Job, Supervision
@@ -141,9 +140,9 @@ def _cost(
         print(f"measuring the speed of {len(specs)} configurations …", flush=True)
         return seconds_per_step(specs)
 
-    here = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    cores = [options.workers or here, *([options.cores] if options.cores else [])]
-    return described(estimate(left, rows, provenance()["cpu"], measure), cores)
+    here = options.workers or max(len(cores.available()), 1)
+    told = [here, *([options.cores] if options.cores else [])]
+    return described(estimate(left, rows, provenance()["cpu"], measure), told)
 
 
 def _draw(name: str, folder: Path) -> None:

@@ -7,7 +7,6 @@ programs for them, so that most of the time it takes is saved later.
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
@@ -51,10 +50,10 @@ def _measured(spec: RunSpec, folder: Path) -> float:
 
 
 def main() -> None:
+    from isl.experiments import cores
     from isl.experiments.worker import prepare_process
 
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]
-    prepare_process(cores[0])
+    prepare_process(cores.freest())
     from isl.experiments.spec import RunSpec
 
     specs = [RunSpec(**config) for config in json.load(sys.stdin)]

@@ -21,6 +21,7 @@ from typing import IO, Any
 
 from isl import files
 from isl.errors import CannotWrite, UsageError
+from isl.experiments import cores
 from isl.experiments.plan import (
     Job,
     Plan,
@@ -84,19 +85,18 @@ def run_locally(
     supervision: Supervision | None = None,
 ) -> ExitCode:
     """Run all jobs, show how they go, and return the exit code of the command that wanted them."""
-    cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [None]
     if workers is not None and workers < 1:
         raise UsageError(f"--workers must be at least 1, got {workers}")
     plan = Plan(jobs, root, supervision)
     pool = _Pool(plan, Settings(snapshots, checkpoint_seconds, step_timeout))
-    most = workers or len(cores)
+    most = workers or max(len(cores.available()), 1)
     with plan.display, stop_requests() as stop:
         try:
             while not stop.count and (plan.unfinished or _working(pool)):
                 plan.look_again()
                 while len(pool.workers) < min(most, _working(pool) + plan.size):
                     taken = [worker.core for worker in pool.workers]
-                    _start_worker(pool, min(cores, key=taken.count))
+                    _start_worker(pool, cores.freest(taken))
                 _assign(pool)
                 _handle_event(pool, timeout=0.5)
                 _end_hung(pool)
@@ -116,7 +116,7 @@ def _working(pool: _Pool) -> int:
 
 def _start_worker(pool: _Pool, core: int | None) -> None:
     # -P: the folder the command was given in is not searched for modules.
-    arguments = [sys.executable, "-P", "-m", "isl.experiments.worker"]
+    arguments = [sys.executable, "-P", "-m", cores.WORKER]
     if core is not None:
         arguments += ["--core", str(core)]
     board, shared = None, []

@@ -10,7 +10,7 @@ import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,23 +18,20 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isl import agents, files
-from isl.agent import Agent
-from isl.envs.base import Environment
-from isl.errors import Locked, UsageError
+from isl.errors import Locked
 from isl.experiments import beliefs, run_folder, store, tensorboard
 from isl.experiments.host_runner import run_on_host
+from isl.experiments.prepared import Prepared, prepare
 from isl.experiments.records import EpisodeRecorder, counted_facts
 from isl.experiments.seed_run import Listener, SeedRun, finish, progress, records_template
 from isl.experiments.spec import RunSpec
 from isl.status import Status
 from isl.training import checkpoint
-from isl.training.compiled import NEVER, Program, SeedState, TrainState, compile_training
+from isl.training.compiled import NEVER, SeedState, TrainState
 from isl.training.host import not_finite
 from isl.training.step_limit import StepLimit
 
 CHECKPOINT_SECONDS = 30.0
-MOST_PARTS = 10  # of a chunk that is looked into
 
 
 @dataclass
@@ -44,47 +41,6 @@ class _Cohort:
     runs: list[SeedRun]
     state: TrainState
     since_checkpoint: float = field(default_factory=time.monotonic)
-
-
-class _Prepared:
-    """The program of a configuration, each part compiled when it is first needed.
-
-    So the first episodes are there before the updates are compiled.
-    """
-
-    def __init__(self, spec: RunSpec) -> None:
-        self.env: Environment = spec.environment()
-        module = agents.load(spec.agent)
-        space, actions = self.env.observation_space, self.env.num_actions
-        self.agent: Agent = module.make(spec.config(), space, actions)
-        self.program: Program = compile_training(self.env, self.agent)
-        self._shapes = self.program.shapes(spec.cohort_width)
-
-    @cached_property
-    def warm_up(self) -> Callable[[TrainState], Any]:
-        return self.program.warm_up.lower(self._shapes).compile()  # type: ignore[attr-defined, no-any-return]
-
-    @cached_property
-    def chunk(self) -> Callable[[TrainState], Any]:
-        return self.program.chunk.lower(self._shapes).compile()  # type: ignore[attr-defined, no-any-return]
-
-    @cached_property
-    def _fine(self) -> tuple[int, Program]:
-        """A chunk in parts, to look inside between them: how many make it up, and one of them."""
-        whole = self.program.updates_per_chunk
-        for parts in range(MOST_PARTS, 1, -1):
-            program = compile_training(self.env, self.agent, max(1, whole // parts))
-            if program.updates_per_chunk * parts == whole:
-                return parts, program
-        return 1, self.program
-
-    @property
-    def parts(self) -> int:
-        return self._fine[0]
-
-    @cached_property
-    def part(self) -> Callable[[TrainState], Any]:
-        return self._fine[1].chunk.lower(self._shapes).compile()  # type: ignore[attr-defined, no-any-return]
 
 
 def run_cohort(
@@ -123,21 +79,15 @@ def run_cohort(
                 for run in todo:
                     run_on_host(spec, run, listener, should_stop, checkpoint_seconds, limit)
                 return outcome | {run.seed: run.status for run in todo}
-            prepared = _prepared(files.canonical_json(config))
+            prepared = prepare(config)
             for cohort in _cohorts(prepared, spec, todo, snapshots):
                 _advance(prepared, spec, cohort, listener, should_stop, checkpoint_seconds)
         outcome.update({run.seed: run.status for run in todo})
     return outcome
 
 
-@lru_cache(maxsize=32)
-def _prepared(config: bytes) -> _Prepared:
-    """Seeds that follow in the same process reuse the program."""
-    return _Prepared(RunSpec(**files.parse_json(Path("config"), config)))
-
-
 def _cohorts(
-    prepared: _Prepared, spec: RunSpec, runs: list[SeedRun], snapshots: bool
+    prepared: Prepared, spec: RunSpec, runs: list[SeedRun], snapshots: bool
 ) -> list[_Cohort]:
     """Fresh or resumed states, grouped by how far they are (a crash may have parted a cohort)."""
     groups: dict[int, list[tuple[SeedRun, TrainState]]] = {}
@@ -167,7 +117,7 @@ def _cohorts(
 
 
 def _advance(
-    prepared: _Prepared,
+    prepared: Prepared,
     spec: RunSpec,
     cohort: _Cohort,
     listener: Listener,
@@ -248,7 +198,7 @@ def _look_inside(cohort: _Cohort, active: list[SeedRun], taken: list[Any], parts
 
 
 def _log(
-    prepared: _Prepared,
+    prepared: Prepared,
     spec: RunSpec,
     cohort: _Cohort,
     run: SeedRun,
@@ -286,29 +236,7 @@ def _save(cohort: _Cohort, run: SeedRun) -> None:
     )
 
 
-def _checkpoint_template(prepared: _Prepared, run: SeedRun) -> Any:
-    seed_state, counters = _one_seed(prepared.program)
+def _checkpoint_template(prepared: Prepared, run: SeedRun) -> Any:
+    seed_state, counters = prepared.one_seed()
     snaps = run.snapshots.template() if run.snapshots is not None else {}
     return seed_state, counters, records_template(run.recorder), snaps
-
-
-def _one_seed(program: Program) -> TrainState:
-    """The shapes of one seed's state, without the cohort's axis."""
-    seeds, counters = program.shapes(1)
-    drop = lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype)  # noqa: E731
-    return TrainState(jax.tree.map(drop, seeds), counters)
-
-
-def final_learner(path: Path) -> tuple[_Prepared, Any]:
-    """The environment and agent of a finished run, and its learned state.
-
-    The folder may be a stranger's: an agent that it names by a dotted path is not imported.
-    """
-    run = store.read_run(path)
-    if run.agent not in agents.AGENTS:
-        known = ", ".join(agents.AGENTS)
-        raise UsageError(f"{path} is of agent {run.agent!r}: only {known} are read from a folder")
-    prepared = _prepared(files.canonical_json(run.config))
-    template = _one_seed(prepared.program).seeds.learner
-    learner, _ = checkpoint.load_file(path / checkpoint.FOLDER / checkpoint.FINAL, template)
-    return prepared, jax.tree.map(jnp.asarray, learner)
