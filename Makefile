@@ -42,6 +42,7 @@ figures: $(STAMP)  ## draw the figures of docs/theory.md and, from its tables, d
 	$(BIN)/isl reproduce deep_sea_stochastic --figures
 	$(BIN)/isl reproduce cartpole_swingup --figures
 	$(BIN)/isl reproduce ablation --figures
+	$(BIN)/python scripts/draw_learning.py draw docs/results/cartpole_learning.csv docs/results/cartpole_learning.svg
 
 docs: $(STAMP)  ## the documentation site, in site/
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'

@@ -58,9 +58,19 @@ def test_a_film_learning_curves_and_rewards_of_a_cartpole_run(tmp_path, script, 
     assert script("draw_swingup.py", first.path, film) == 0
     assert film.read_bytes().startswith(b"GIF89a")
     assert "cartpole_swingup/2 dqn seed 0: 20 episodes, median return" in capsys.readouterr().out
-    assert script("draw_learning.py", first.path, second.path, picture) == 0
+    table = tmp_path / "learning.csv"
+    assert script("draw_learning.py", "collect", first.path, table) == 0
+    assert script("draw_learning.py", "collect", second.path, first.path, table) == 0
+    collected = table.read_bytes()  # adding a run again changes nothing
+    assert script("draw_learning.py", "collect", second.path, table) == 0
+    assert table.read_bytes() == collected
+    assert script("draw_learning.py", "draw", table, picture) == 0
     assert "seed 1, upright: q̂ " in capsys.readouterr().out
-    assert picture.stat().st_size > 10_000
+    drawn = picture.read_bytes()
+    assert len(drawn) > 10_000
+    assert script("draw_learning.py", "draw", table, picture) == 0
+    assert picture.read_bytes() == drawn
+    capsys.readouterr()
     assert script("count_rewards.py", second.path) == 0
     said = capsys.readouterr().out
     assert re.match(
@@ -69,4 +79,6 @@ def test_a_film_learning_curves_and_rewards_of_a_cartpole_run(tmp_path, script, 
     assert "the same returns as recorded" in said
     assert script("count_rewards.py", tmp_path) == 2
     assert script("draw_swingup.py", tmp_path, film) == 2
-    assert script("draw_learning.py", tmp_path, picture) == 2
+    assert script("draw_learning.py", "collect", tmp_path, table) == 2
+    assert script("draw_learning.py", "draw", tmp_path / "none.csv", picture) == 2
+    assert table.read_bytes() == collected
