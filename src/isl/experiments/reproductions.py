@@ -115,7 +115,11 @@ REPRODUCTIONS = {
     "ablation": Reproduction(
         _ablation(range(20), 10, _ALL_VALUES),
         _ablation((10,), 1, {**_FEW_VALUES, "kappa": KAPPAS[::4]}, episodes=100),
-        (_ablation((10,), 2, _FEW_VALUES),),
+        (
+            _ablation((10,), 2, _FEW_VALUES),
+            # More exploration helps where the task is hard and costs where it is easy: does it?
+            _ablation((0, 17), 2, {"kappa": KAPPAS[2::4]}),
+        ),
     ),
 }  # fmt: skip
 
