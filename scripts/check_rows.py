@@ -3,6 +3,7 @@
     python scripts/check_rows.py                       # five rows at random of docs/results
     python scripts/check_rows.py --n 3 --seed 1 --table cartpole_swingup
     python scripts/check_rows.py --here                # of those made on this kind of processor
+    python scripts/check_rows.py --within 5            # of those that took at most five minutes
 
 Exit code 1 if a row does not hold. Rows made on another processor or with another version of JAX
 may differ in the last bits, and then in everything that follows from them.
@@ -11,6 +12,7 @@ may differ in the last bits, and then in everything that follows from them.
 from __future__ import annotations
 
 import argparse
+import math
 import random
 import sys
 import tempfile
@@ -30,6 +32,9 @@ def main() -> int:
     parser.add_argument(
         "--here", action="store_true", help="only rows of this JAX on this kind of processor"
     )
+    parser.add_argument(
+        "--within", type=float, default=math.inf, help="only rows that took at most these minutes"
+    )
     parser.add_argument("--folder", type=Path, default=Path("docs/results"))
     options = parser.parse_args()
     if options.table:
@@ -38,6 +43,7 @@ def main() -> int:
         rows = read_folder(options.folder)
     if options.here:
         rows = made_here(rows)
+    rows = [row for row in rows if row.seconds <= 60 * options.within]
     if not rows:
         print(f"no such rows in {options.folder}", file=sys.stderr)
         return 2

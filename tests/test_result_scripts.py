@@ -46,6 +46,9 @@ def test_rows_are_done_again_and_a_wrong_one_is_found(tmp_path, script, capsys):
     assert f"best_return {row.best_return} instead of 2.0" in said
     assert f"records {row.records} instead of 000000000000" in said
     assert script("check_rows.py", "--folder", tmp_path / "nothing") == 2
+    slow = row._replace(seconds=61.0)
+    (tmp_path / "deep_sea.csv").write_text(results_table.to_csv([slow]))
+    assert script("check_rows.py", "--folder", tmp_path, "--within", "1") == 2
     elsewhere = row._replace(cpu="another")
     (tmp_path / "deep_sea.csv").write_text(results_table.to_csv([elsewhere]))
     assert script("check_rows.py", "--folder", tmp_path, "--here") == 2
