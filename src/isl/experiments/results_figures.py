@@ -139,8 +139,10 @@ def _ablation(figure: Any, rows: Sequence[Row], family: str) -> None:
     sizes = sorted({cell.size for cell in isl if cell.variant})
     colours = matplotlib.colormaps["viridis"]
     for axes, name in zip(panels, SYMBOLS, strict=True):
+        values: set[float] = set()
         for place, size in enumerate(sizes):
             series = _series(isl, name, size)
+            values.update(series)
             share = place / max(len(sizes) - 1, 1) * 0.9
             style = {"color": colours(share), "marker": "o", "label": f"n = {size}"}
             _draw_band(axes, list(series), list(series.values()), style)
@@ -151,7 +153,8 @@ def _ablation(figure: Any, rows: Sequence[Row], family: str) -> None:
         axes.set(xlabel=SYMBOLS[name])
         if name == "kappa":
             axes.set_xscale("log", base=4)
-            axes.xaxis.set_major_formatter("{x:g}")
+            some = sorted(values)[:: 1 if len(values) <= 5 else 2]
+            axes.set_xticks(some, [f"{value:.3g}" for value in some], fontsize=8)
         else:
             axes.set_xticks([0, 0.5, 1])
         axes.axhline(0, color="#999999", lw=0.8)
