@@ -22,6 +22,7 @@ from isl.cli import main as isl
 from isl.experiments import store
 from isl.experiments.results_rows import command_of, made_here, row_of
 from isl.experiments.results_table import TABLES, Row, read, read_folder
+from isl.experiments.scores import has_goal
 
 
 def main() -> int:
@@ -65,10 +66,13 @@ def _compare(row: Row) -> tuple[bool, str]:
         again = row_of(runs[0])
     pairs = zip(Row._fields, row.numbers, again.numbers, strict=False)
     differ = [f"{name} {new} instead of {old}" for name, old, new in pairs if old != new]
-    measured = f"solved at {row.solved_episode}" if row.solved_episode else "unsolved"
+    measured = [f"episodes {row.records}"]
     if row.best_return is not None:
-        measured += f", best return {row.best_return:.6g}"
-    said = f"same ({measured}, episodes {row.records})" if not differ else "; ".join(differ)
+        measured.insert(0, f"best return {row.best_return:.6g}")
+    if has_goal(row.task):
+        solved = f"solved at {row.solved_episode}" if row.solved_episode else "unsolved"
+        measured.insert(0, solved)
+    said = f"same ({', '.join(measured)})" if not differ else "; ".join(differ)
     return not differ, f"isl {' '.join(command)}: {said}"
 
 
