@@ -18,6 +18,7 @@ from isl.errors import UsageError
 from isl.experiments import store
 from isl.experiments.records import EpisodeRecorder
 from isl.experiments.spec import RunSpec
+from isl.experiments.worker import prepare_process
 from isl.training.compiled import compile_training
 
 
@@ -25,6 +26,7 @@ def main() -> int:
     if len(sys.argv) < 2:
         print("usage: count_rewards.py RUN [RUN …]", file=sys.stderr)
         return 2
+    prepare_process(None)  # one XLA thread, as the run had: the same bits
     same = True
     for folder in map(Path, sys.argv[1:]):
         run = store.read_run(folder)
