@@ -16,10 +16,9 @@ import numpy as np
 from isl import agents
 from isl.errors import UsageError
 from isl.experiments import store
+from isl.experiments.prepared import prepare
 from isl.experiments.records import EpisodeRecorder
-from isl.experiments.spec import RunSpec
 from isl.experiments.worker import prepare_process
-from isl.training.compiled import compile_training
 
 
 def main() -> int:
@@ -55,11 +54,8 @@ def main() -> int:
 
 def _again(run: store.Run) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Every step's reward, and whether it was an episode's last; the episodes' returns."""
-    spec, episodes = RunSpec(**run.config), run.summary["episodes"]
-    env = spec.environment()
-    agent = agents.load(spec.agent).make(spec.config(), env.observation_space, env.num_actions)
-    program = compile_training(env, agent)
-    state = program.init([run.seed] * spec.cohort_width)
+    episodes, program = run.summary["episodes"], prepare(run.config).program
+    state = program.init([run.seed] * run.config["cohort_width"])
     recorder, rewards, last = EpisodeRecorder(), [], []
     while recorder.episodes < episodes:
         advance = program.chunk if rewards else program.warm_up
