@@ -125,6 +125,8 @@ def test_blocks_of_variants_returns_and_origin(rows):
     assert seas[2:] == ["| 30 | 3/3: 630 (615 to 660) | 1/3: >10000 (>10000 to >10000) |"]
     returns = results_page.returns(rows, "cartpole_swingup")
     assert "| 0 | 900, 800, 700 | 0, 0 |" in returns
+    hard = swingup(19, "isl", [-4.3, -0.4, 0.0])
+    assert "| 19 | -4.3, -0.4, 0 |" in results_page.returns(hard, "cartpole_swingup")
     many = swingup(0, "isl", [100.0, 200.0, 300.0, 400.0, 500.0])
     assert "| 0 | 300 (200 to 400) [5] |" in results_page.returns(many, "cartpole_swingup")
     origin = results_page.origin(rows, "deep_sea")

@@ -142,12 +142,17 @@ def _return_text(cell: Cell) -> str:
     """`820, 843`, seed by seed; of many seeds `831 (826 to 837) [10]`."""
     note = f"; {cell.diverged}/{cell.seeds} diverged" if cell.diverged else ""
     if cell.seeds < FEW:
-        return ", ".join(f"{value:.0f}" for value in cell.returns) + note
+        return ", ".join(map(_number, cell.returns)) + note
     return f"{_quartiles(cell.best_return, math.inf)} [{cell.seeds}]{note}"
+
+
+def _number(value: float) -> str:
+    """`820`, but `-0.4`: near 0 the sign tells whether any step paid."""
+    return f"{value:.0f}" if value.is_integer() or abs(value) >= 10 else f"{value:.1f}"
 
 
 def _quartiles(values: Quartiles, budget: float) -> str:
     q1, median, q3 = (
-        f"{value:.0f}" if math.isfinite(value) else f">{budget:.0f}" for value in values
+        _number(value) if math.isfinite(value) else f">{budget:.0f}" for value in values
     )
     return f"{median} ({q1} to {q3})"
