@@ -54,6 +54,15 @@ def test_the_advice_depends_on_what_was_shared(rate, advice):
     assert found.advice.startswith(advice)
 
 
+@pytest.mark.parametrize(("eta2", "advice"), [(1.0, "lower eta2"), (0.7, "lower lr_q")])
+def test_of_values_that_diverge_eta2_is_blamed_only_where_it_leaves_no_error(eta2, advice):
+    log = [doctor.Row(step, {"q/greedy": 10.0**step}) for step in range(8)]
+    evidence = doctor.Evidence(log, {"eta2": eta2, "replay_capacity": 99}, 9, 3, 1.0, 2, "done")
+    (found,) = doctor.diagnose(evidence)
+    assert found.name == "values diverging"
+    assert found.advice.startswith(advice)
+
+
 def test_a_healthy_run_gets_a_clean_bill(tmp_path, capsys):
     path = run(tmp_path, "deep_sea/5", 600)
     assert doctor.diagnose(doctor.read(path)) == []

@@ -67,7 +67,9 @@ def _diverging(run: Evidence) -> Finding | None:
     return Finding(
         "values diverging",
         f"q reached {largest:.3g}, the largest return was {run.largest_return:.3g}",
-        "lower lr_q, or raise target_period",
+        "lower eta2: at 1 q follows ρ alone, never its own error δ"
+        if run.hyper.get("eta2") == 1
+        else "lower lr_q, or raise target_period",
     )
 
 
