@@ -154,7 +154,7 @@ def _ablation(figure: Any, rows: Sequence[Row], family: str) -> None:
         if name == "kappa":
             axes.set_xscale("log", base=4)
             some = sorted(values)[:: 1 if len(values) <= 5 else 2]
-            axes.set_xticks(some, [f"{value:.3g}" for value in some], fontsize=8)
+            axes.set_xticks(some, [f"{value:g}" for value in some], fontsize=8)
         else:
             axes.set_xticks([0, 0.5, 1])
         axes.axhline(0, color="#999999", lw=0.8)
