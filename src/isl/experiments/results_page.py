@@ -147,7 +147,7 @@ def _return_text(cell: Cell) -> str:
 
 
 def _number(value: float) -> str:
-    """`820`, but `-0.4`: near 0 the sign tells whether any step paid."""
+    """`820`, but `-0.4`: near 0 a whole number would hide the sign."""
     return f"{value:.0f}" if value.is_integer() or abs(value) >= 10 else f"{value:.1f}"
 
 
