@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import Array, lax
 
-from isl.exploration import uc_policy, uc_value
+from isl.theory.exploration import uc_policy, uc_value
 
 SHAPES = {(256, 2): 200, (256, 3): 200, (4096, 18): 2, (64, 1000): 2}  # and repeats per loop
 ROUNDS = 100

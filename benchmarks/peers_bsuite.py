@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import argparse
 
-from isl.experiments.worker import prepare_process
+from isl.experiments.executing.worker import prepare_process
 
 
 def main() -> None:

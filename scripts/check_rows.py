@@ -18,11 +18,11 @@ import sys
 import tempfile
 from pathlib import Path
 
-from isl.cli import main as isl
-from isl.experiments import store
-from isl.experiments.results_rows import command_of, made_here, row_of
-from isl.experiments.results_table import TABLES, Row, read, read_folder
-from isl.experiments.scores import has_goal
+from isl.analysis.scores import has_goal
+from isl.cli.main import main as isl
+from isl.paper.rows import command_of, made_here, row_of
+from isl.paper.table import TABLES, Row, read, read_folder
+from isl.storage import store
 
 
 def main() -> int:

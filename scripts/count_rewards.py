@@ -15,10 +15,10 @@ import numpy as np
 
 from isl import agents
 from isl.errors import UsageError
-from isl.experiments import store
-from isl.experiments.prepared import prepare
-from isl.experiments.records import EpisodeRecorder
-from isl.experiments.worker import prepare_process
+from isl.experiments.executing.worker import prepare_process
+from isl.experiments.running.prepared import prepare
+from isl.experiments.running.recording.records import EpisodeRecorder
+from isl.storage import store
 
 
 def main() -> int:

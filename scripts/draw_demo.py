@@ -14,7 +14,8 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from isl.experiments import run_folder, snapshots, store
+from isl.experiments.running.recording import snapshots
+from isl.storage import run_folder, store
 
 
 def main() -> int:

@@ -20,8 +20,8 @@ from PIL import Image
 
 import isl  # noqa: F401  (registers the environment)
 from isl.errors import UsageError
-from isl.experiments import store
-from isl.experiments.prepared import final_learner
+from isl.experiments.running.prepared import final_learner
+from isl.storage import store
 
 EPISODES = 20
 EVERY = 5  # steps of 0.01 s per picture

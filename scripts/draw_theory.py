@@ -9,8 +9,8 @@ mpl.use("svg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from isl.exploration import pareto_optimal, uc_policy, uc_value
-from isl.planning import deep_sea_mdp, uc_policy_evaluation, value_iteration
+from isl.theory.exploration import pareto_optimal, uc_policy, uc_value
+from isl.theory.planning import deep_sea_mdp, uc_policy_evaluation, value_iteration
 
 Q = np.array([1.0, 0.7, 0.0, -0.6, 0.4])
 ELL = np.array([0.5, 1.2, 2.4, 4.0, 0.8])

@@ -23,11 +23,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests import ray_nodes
-from tests.sweeps import at_work, command, finish, hashes, kill, start, tree, wait_for
+from tests.support import ray_nodes
+from tests.support.sweeps import at_work, command, finish, hashes, kill, start, tree, wait_for
 
-from isl.experiments import store
 from isl.status import Status
+from isl.storage import store
 
 SEEDS = 30  # of two sizes
 KILLS = 20

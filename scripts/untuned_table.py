@@ -25,9 +25,9 @@ import gymnasium
 import numpy as np
 
 from isl import DQN, ISL
-from isl.evaluation import evaluate
-from isl.experiments.scores import probability_of_improvement
-from isl.model import Model
+from isl.analysis.scores import probability_of_improvement
+from isl.model.evaluation import evaluate
+from isl.model.model import Model
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 SEEDS = range(5)

@@ -13,10 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from isl import cli
-from isl.commands import options, train
-from isl.model import Model
-from tests import made_runs
+from isl.cli import main, options, train
+from isl.model.model import Model
+from tests.support import made_runs
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -82,13 +81,13 @@ def test_commands_are_understood(command, tmp_path, monkeypatch):
     command = command.replace("my_pkg.my_agent", "examples.my_agent")
     name, *rest = shlex.split(command, comments=True)[1:]
     if name in ("train", "sweep"):
-        assert cli.main([name, *rest]) == 0
+        assert main.main([name, *rest]) == 0
         assert asked
     elif name == "COMMAND":  # a placeholder
         pytest.skip("not a command")
     else:
-        assert name in cli.COMMANDS
-        parser = cli.Parser(prog=name, allow_abbrev=False)
+        assert name in main.COMMANDS
+        parser = main.Parser(prog=name, allow_abbrev=False)
         module = __import__(f"isl.commands.{name}", fromlist=[name])
         module.add_arguments(parser, rest)
         parser.parse_args(rest)

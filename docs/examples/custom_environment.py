@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.spaces import Dict, Discrete
 
 from isl import ISL
-from isl.evaluation import evaluate
+from isl.model.evaluation import evaluate
 
 
 class Lock(gymnasium.Env):

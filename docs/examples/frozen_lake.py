@@ -15,7 +15,7 @@ import gymnasium
 
 from isl import ISL
 from isl.callbacks import EvalCallback
-from isl.evaluation import evaluate
+from isl.model.evaluation import evaluate
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--seed", type=int, default=0)

@@ -11,7 +11,7 @@ Expected output (seed 0; the numbers depend on the versions of JAX and of the pr
 import argparse
 
 from isl import ISL
-from isl.evaluation import evaluate
+from isl.model.evaluation import evaluate
 
 parser = argparse.ArgumentParser()
 parser.add_argument("--seed", type=int, default=0)

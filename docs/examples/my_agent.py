@@ -10,9 +10,9 @@ import jax
 import jax.numpy as jnp
 from gymnasium.spaces import Discrete
 
-from isl import config
-from isl.agent import Agent, no_episode, schedule_of
-from isl.config import hyper
+from isl.agents import config
+from isl.agents.base import Agent, no_episode, schedule_of
+from isl.agents.config import hyper
 from isl.errors import UsageError
 
 

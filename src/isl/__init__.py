@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 if TYPE_CHECKING:
-    from isl.model import DQN, ISL, SBEED, UBE, BootDQN
+    from isl.model.model import DQN, ISL, SBEED, UBE, BootDQN
 
 __version__ = "0.1.0"
 __all__ = ["DQN", "ISL", "SBEED", "UBE", "BootDQN", "__version__"]
@@ -25,7 +25,7 @@ for _id, _class in (("DeepSea", "DeepSeaEnv"), ("CartpoleSwingup", "CartpoleSwin
 def __getattr__(name: str) -> Any:
     """The models, imported when first asked for."""
     if name in __all__:
-        from isl import model
+        from isl.model import model
 
         return getattr(model, name)
     raise AttributeError(f"module 'isl' has no attribute {name!r}")

@@ -2,6 +2,6 @@
 
 import sys
 
-from isl.cli import main
+from isl.cli.main import main
 
 sys.exit(main())

@@ -10,7 +10,7 @@ import gymnasium
 import numpy as np
 from gymnasium.spaces import Box, Discrete
 
-from isl.training.python_envs import episode_seed
+from isl.training.python_envs.envs import episode_seed
 
 BAD_STEP = 30
 

@@ -5,7 +5,7 @@ Without `--long` every test does the same a few times. At the end a table says w
 
 import pytest
 
-from isl import files
+from isl.storage import files
 
 _COUNTS = pytest.StashKey[dict[int, list[str]]]()
 ROWS = {

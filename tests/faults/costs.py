@@ -6,11 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from isl import files
-from isl.training import checkpoint
-from isl.training.env_guard import EnvGuard
-from isl.training.python_envs import PythonEnvs
-from isl.training.step_limit import StepLimit
+from isl.storage import checkpoint, files
+from isl.training.python_envs.envs import PythonEnvs
+from isl.training.python_envs.guard import EnvGuard
+from isl.training.python_envs.step_limit import StepLimit
 from tests.faults.bad_envs import Walk
 
 

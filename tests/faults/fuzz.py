@@ -15,11 +15,11 @@ from pathlib import Path
 
 import psutil
 
-from isl import files, model
 from isl.errors import DamagedFile, UsageError
-from isl.experiments import episodes, run_folder, store, sweep
-from isl.training import checkpoint
-from tests.fault_injection import parquet, state_at, write_run
+from isl.experiments import sweep
+from isl.model import model
+from isl.storage import checkpoint, episodes, files, run_folder, store
+from tests.support.fault_injection import parquet, state_at, write_run
 
 ROOM = 2 << 30  # of address space, on top of what the imports took
 NASTY = [

@@ -5,8 +5,8 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from tests import counting_agent
-from tests.counting_agent import Config
+from tests.support import counting_agent
+from tests.support.counting_agent import Config
 
 __all__ = ["Config", "make"]
 

@@ -7,13 +7,13 @@ import contextlib
 import sys
 from pathlib import Path
 
-from isl.experiments.runner import run_cohort
+from isl.experiments.running.runner import run_cohort
 from isl.experiments.spec import resolve
-from tests.fault_injection import dying_at, recorded_steps
+from tests.support.fault_injection import dying_at, recorded_steps
 
 
 def main(out: Path, deadly: int | None) -> None:
-    spec = resolve("deep_sea/3", "tests.counting_agent", {}, episodes=1_000)
+    spec = resolve("deep_sea/3", "tests.support.counting_agent", {}, episodes=1_000)
     with contextlib.ExitStack() as stack:
         taken = stack.enter_context(recorded_steps())
         if deadly is not None:

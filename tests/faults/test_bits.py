@@ -8,7 +8,7 @@ import os
 
 import pytest
 
-from tests.sweeps import ISL, after, finish, hashes
+from tests.support.sweeps import ISL, after, finish, hashes
 
 AGENTS = ["isl", "boot_dqn", "ube", "sbeed", "dqn"]
 pytestmark = pytest.mark.usefixtures("only_long")

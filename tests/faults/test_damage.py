@@ -4,16 +4,15 @@ import random
 
 import pytest
 
-from isl import model_file
-from isl.cli import main
+from isl.cli.main import main
 from isl.errors import DamagedFile
-from isl.experiments import run_folder, store
-from isl.experiments.runner import run_cohort
+from isl.experiments.running.runner import run_cohort
 from isl.experiments.spec import resolve
+from isl.model import file
 from isl.status import Status
-from isl.training import checkpoint
-from tests.fault_injection import model_scenario, state_at, write_run
-from tests.sweeps import hashes
+from isl.storage import checkpoint, run_folder, store
+from tests.support.fault_injection import model_scenario, state_at, write_run
+from tests.support.sweeps import hashes
 
 RUN_FILES = {
     "checkpoint": "checkpoint/step-000000000007.safetensors",
@@ -71,12 +70,12 @@ def test_a_damaged_model_is_refused(tmp_path, often, tally):
     for data in damaged(path.read_bytes(), times):
         path.write_bytes(data)
         with pytest.raises(DamagedFile, match=r"m\.isl: "):
-            model_file.read_model(path)
+            file.read_model(path)
     tally(2, f"model: {times} flips and {times} truncations, 0 silent loads")
 
 
 def test_a_damaged_run_is_named_and_redone_on_request(tmp_path, capsys):
-    spec = resolve("deep_sea/3", "tests.counting_agent", {}, episodes=500)
+    spec = resolve("deep_sea/3", "tests.support.counting_agent", {}, episodes=500)
     assert run_cohort(spec, [0], tmp_path) == {0: Status.DONE}
     wanted = hashes(tmp_path)
     run_dir = run_folder.run_path(tmp_path, spec.to_dict(), 0)

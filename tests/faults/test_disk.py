@@ -12,10 +12,10 @@ import subprocess
 
 import pytest
 
-from isl.experiments import run_folder, store
 from isl.status import Status
-from tests.fault_injection import write_run
-from tests.sweeps import command, ended, finish, hashes, start
+from isl.storage import run_folder, store
+from tests.support.fault_injection import write_run
+from tests.support.sweeps import command, ended, finish, hashes, start
 
 SMALL = {"seeds": 1, "episodes": 300, "sizes": "3"}
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from gymnasium.vector import SyncVectorEnv
 
-from isl.cli import main
+from isl.cli.main import main
 from isl.errors import EnvironmentFault, UsageError
-from isl.experiments import store
 from isl.status import Status
-from isl.training.python_envs import PythonEnvs, VectorEnvs
-from isl.training.step_limit import Board, StepLimit
+from isl.storage import store
+from isl.training.python_envs.envs import PythonEnvs, VectorEnvs
+from isl.training.python_envs.step_limit import Board, StepLimit
 from tests.faults import bad_envs
 from tests.faults.bad_envs import BAD, BAD_STEP
-from tests.sweeps import ISL, ROOT, finish
+from tests.support.sweeps import ISL, ROOT, finish
 
 SAID = {
     "NanReward": "gave the reward nan, expected a finite number of 32 bits",

@@ -8,13 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from isl import files, model_file
 from isl.errors import UnsupportedFormat
-from isl.experiments import store
-from isl.model import load
-from isl.policy import make_agent
-from isl.training import checkpoint
-from tests.fault_injection import CONFIG, state_at, write_run
+from isl.model import file
+from isl.model.model import load
+from isl.model.policy import make_agent
+from isl.storage import checkpoint, files, store
+from tests.support.fault_injection import CONFIG, state_at, write_run
 
 FORMAT_1 = Path(__file__).parents[1] / "fixtures" / "format-1"
 MODEL = FORMAT_1 / "model.isl"
@@ -33,7 +32,7 @@ def test_a_run_and_its_checkpoint_of_format_1_are_read(tally):
 
 def test_a_model_of_format_1_is_read():
     """The container: who it is, what it was trained on, every array by name."""
-    found = model_file.read_model(MODEL)
+    found = file.read_model(MODEL)
     assert found.check_agent("dqn") == "dqn"
     assert (found.task, found.seed, found.num_timesteps) == ("deep_sea/3", 1, 508)
     assert found.config().hidden == (2,)
@@ -49,14 +48,14 @@ def test_a_model_of_other_networks_is_refused_by_its_version():
     """What the networks look like is not part of the format: then the version is named."""
     arrays, meta = checkpoint.unpack(MODEL, MODEL.read_bytes())
     older = {f"{name}_of_old": array for name, array in arrays.items()}
-    forged = model_file.ModelFile(MODEL, older, meta)
+    forged = file.ModelFile(MODEL, older, meta)
     with pytest.raises(UnsupportedFormat, match=r"saved by isl 0\.1\.0 .* use the version that"):
         forged.learner(loaded_agent())
 
 
 def loaded_agent():
-    file = model_file.read_model(MODEL)
-    return make_agent("dqn", file.config(), file.observations(), file.actions(), False, None)
+    found = file.read_model(MODEL)
+    return make_agent("dqn", found.config(), found.observations(), found.actions(), False, None)
 
 
 @pytest.mark.parametrize("version", [0, 99])

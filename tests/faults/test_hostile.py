@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 
-from isl import files, model_file
-from isl.cli import main
-from isl.training import checkpoint
-from tests.fault_injection import write_run
+from isl.cli.main import main
+from isl.model import file
+from isl.storage import checkpoint, files
 from tests.faults.fuzz import save_small_model
-from tests.test_checkpoint import HOSTILE, crafted, resealed, tensor
+from tests.storage.test_checkpoint import HOSTILE, crafted, resealed, tensor
+from tests.support.fault_injection import write_run
 
 ROOT = Path(__file__).parents[2]
 PICKLE = b"cos\nsystem\n(S'touch PWNED'\ntR."
@@ -183,5 +183,5 @@ def test_fuzzed_files_are_loaded_or_refused(often, tally, door):
 
 def test_the_limits_are_those_of_the_documentation():
     text = (ROOT / "docs" / "reliability.md").read_text()
-    assert f"{model_file.MAX_REPLAY_BYTES >> 30} GiB" in text
+    assert f"{file.MAX_REPLAY_BYTES >> 30} GiB" in text
     assert f"{files.MAX_JSON_BYTES >> 20} MiB" in text

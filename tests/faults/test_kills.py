@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import pytest
 from gymnasium.spaces import Discrete
 
-from isl import model_file
-from isl.config import Config
-from isl.experiments import run_folder, store
+from isl.agents.config import Config
+from isl.model import file
 from isl.status import Status
-from tests.fault_injection import recorded_steps
-from tests.sweeps import hashes
+from isl.storage import run_folder, store
+from tests.support.fault_injection import recorded_steps
+from tests.support.sweeps import hashes
 
 ROOT = Path(__file__).parents[2]
 # What is written, and how many steps that takes at least.
@@ -31,7 +31,7 @@ def run_program(*arguments, code=0):
 
 @pytest.mark.parametrize("scenario", SCENARIOS)
 def test_sigkill_at_every_step_leaves_whole_files(tmp_path, tally, scenario):
-    kills = int(run_program("tests.fault_injection", scenario, tmp_path))
+    kills = int(run_program("tests.support.fault_injection", scenario, tmp_path))
     assert kills >= SCENARIOS[scenario]
     if scenario == "checkpoint":
         assert kills == 7  # open write fsync rename fsync_dir, and to prune: unlink fsync_dir
@@ -41,7 +41,7 @@ def test_sigkill_at_every_step_leaves_whole_files(tmp_path, tally, scenario):
 def test_a_model_is_one_atomic_write(tmp_path, monkeypatch):
     """So the scenario `model`, which writes the same file without JAX, covers `Model.save`."""
     written = []
-    monkeypatch.setattr(model_file.checkpoint, "save_file", lambda *a: written.append(a[0]))
+    monkeypatch.setattr(file.checkpoint, "save_file", lambda *a: written.append(a[0]))
     space = Discrete(2)
     model = SimpleNamespace(
         **{"_loop": None, "_attached": None, "learner": {}, "agent_name": "dqn", "torso": None},
@@ -49,7 +49,7 @@ def test_a_model_is_one_atomic_write(tmp_path, monkeypatch):
         **{"observation_space": space, "action_space": space},
     )
     with recorded_steps() as taken:
-        model_file.write_model(model, tmp_path / "m.isl", replay=False)
+        file.write_model(model, tmp_path / "m.isl", replay=False)
     assert written == [tmp_path / "m.isl"]
     assert taken == []
 

@@ -8,9 +8,8 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isl import files
-from isl.experiments import run_folder, store
-from tests.fault_injection import results, write_run
+from isl.storage import files, run_folder, store
+from tests.support.fault_injection import results, write_run
 
 # A result of a run: its seed, its episodes (two that differ disagree) and its timing.
 runs = st.tuples(st.integers(0, 2), st.sampled_from([3, 4]), st.sampled_from([1.0, 2.0]))

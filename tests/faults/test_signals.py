@@ -13,8 +13,8 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from isl.cli import main
-from tests.sweeps import ROOT, after, command, ended, finish, hashes, start, tree, wait_for
+from isl.cli.main import main
+from tests.support.sweeps import ROOT, after, command, ended, finish, hashes, start, tree, wait_for
 
 KINDS = ("SIGINT", "SIGTERM", "double SIGINT", "closed terminal")
 # Before Python has begun to run the command, a signal does what it does to any Python program.
@@ -147,7 +147,7 @@ def test_a_signal_while_libraries_are_imported_ends_the_program_at_once():
 def test_main_called_as_a_function_leaves_signals_alone():
     before, seen = handlers(), []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("isl.cli._run", lambda arguments: seen.append(handlers()) or 0)
+        patch.setattr("isl.cli.main._run", lambda arguments: seen.append(handlers()) or 0)
         assert main(["list"]) == 0
     assert seen == [before]
 

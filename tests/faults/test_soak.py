@@ -8,10 +8,10 @@ from statistics import median
 import psutil
 import pytest
 
-from isl.experiments import store
-from isl.experiments.worker import LOG_BYTES
+from isl.experiments.executing.worker import LOG_BYTES
 from isl.status import Status
-from tests.sweeps import ISL, ROOT, after, finish, tree
+from isl.storage import store
+from tests.support.sweeps import ISL, ROOT, after, finish, tree
 
 TASKS = ["deep_sea/3", "CartPole-v1"]
 LARGEST_LOG = 1 << 20
@@ -21,7 +21,9 @@ FEW_DESCRIPTORS = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (
 
 def sweep(out, task, seeds):
     budget = "--episodes 20" if task.startswith("deep_sea") else "--timesteps 100"
-    options = f"--agents tests.counting_agent --workers 1 --seeds {seeds} {budget} --out {out}"
+    options = (
+        f"--agents tests.support.counting_agent --workers 1 --seeds {seeds} {budget} --out {out}"
+    )
     return [*ISL, "sweep", task, *options.split()]
 
 
@@ -83,7 +85,7 @@ def test_nothing_grows(tmp_path, tally, task):
 def test_a_chatty_environment_does_not_fill_the_disk(tmp_path):
     """A kilobyte printed at every step: the log stays below a megabyte, with few descriptors."""
     task = "tests.faults.bad_envs:Prints-v0"
-    options = "--agent tests.counting_agent --timesteps 1500 --seeds 2 --workers 1 --out"
+    options = "--agent tests.support.counting_agent --timesteps 1500 --seeds 2 --workers 1 --out"
     finish(
         after(FEW_DESCRIPTORS, [*ISL, "train", task, *options.split(), tmp_path]),
         env={**os.environ, "PYTHONPATH": str(ROOT)},

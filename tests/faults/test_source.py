@@ -102,12 +102,10 @@ def test_the_doors_for_a_users_own_code_are_where_they_are_said_to_be():
 
 def test_no_file_names_the_agent_that_is_imported(tmp_path, monkeypatch):
     """A run's folder that names somebody's module: it is not imported to look inside the run."""
-    from isl import files
     from isl.errors import UsageError
-    from isl.experiments import run_folder, store
-    from isl.experiments.prepared import final_learner
-    from isl.training import checkpoint
-    from tests.fault_injection import parquet, state_at, summary
+    from isl.experiments.running.prepared import final_learner
+    from isl.storage import checkpoint, files, run_folder, store
+    from tests.support.fault_injection import parquet, state_at, summary
 
     (tmp_path / "stranger.py").write_text("raise SystemExit('executed')")
     monkeypatch.chdir(tmp_path)

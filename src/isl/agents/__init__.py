@@ -1,6 +1,6 @@
 """The agents. One file each; a new one is a file here and a line below, or a module of your own.
 
-An agent's module offers `Config` and `make` (see isl.agent).
+An agent's module offers `Config` and `make` (see isl.agents.base).
 """
 
 from __future__ import annotations
@@ -42,5 +42,7 @@ def load(name: str) -> ModuleType:
         raise
     missing = [part for part in ("Config", "make") if not hasattr(module, part)]
     if missing:
-        raise UsageError(f"agent module {name!r} has no {' and no '.join(missing)} (see isl.agent)")
+        raise UsageError(
+            f"agent module {name!r} has no {' and no '.join(missing)} (see isl.agents.base)"
+        )
     return module

@@ -18,12 +18,13 @@ import jax
 import jax.numpy as jnp
 from gymnasium.spaces import Discrete, Space
 
-from isl import config, rng
-from isl.agent import Agent, Metrics, Transition, schedule_of
+from isl.agents import config
+from isl.agents.base import Agent, Metrics, Transition, schedule_of
+from isl.agents.config import hyper
 from isl.agents.dqn import epsilon_greedy
-from isl.approximators import Approximators, Frozen, Net, Trained, View
-from isl.config import hyper
-from isl.networks import Network, dummy_observation
+from isl.nn.approximators import Approximators, Frozen, Net, Trained, View
+from isl.nn.networks import Network, dummy_observation
+from isl.training import rng
 
 
 @dataclass(frozen=True)

@@ -22,15 +22,15 @@ import optax
 from gymnasium.spaces import Box, Discrete, Space
 from jax.lax import stop_gradient
 
-from isl import config
-from isl.agent import Agent, Metrics, Transition, no_episode, schedule_of, store_as_is
-from isl.approximators import Approximators, Frozen, Net, Trained, View
-from isl.config import hyper
-from isl.exploration import pareto_optimal, uc_policy, uc_value
-from isl.features import for_linear, fourier, fourier_space
-from isl.normalisation import normalised
-from isl.spaces import is_image
-from isl.units import in_units
+from isl.agents import config
+from isl.agents.base import Agent, Metrics, Transition, no_episode, schedule_of, store_as_is
+from isl.agents.config import hyper
+from isl.agents.wrappers.normalise_observations import normalised
+from isl.agents.wrappers.scale_rewards import in_units
+from isl.envs.spaces import is_image
+from isl.nn.approximators import Approximators, Frozen, Net, Trained, View
+from isl.nn.random_features import for_linear, fourier, fourier_space
+from isl.theory.exploration import pareto_optimal, uc_policy, uc_value
 
 
 @dataclass(frozen=True)

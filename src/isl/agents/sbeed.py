@@ -19,10 +19,10 @@ import jax.numpy as jnp
 from gymnasium.spaces import Space
 from jax.lax import stop_gradient
 
-from isl import config
-from isl.agent import Agent, Metrics, Transition, no_episode, schedule_of, store_as_is
-from isl.approximators import Approximators, Net, Trained, View
-from isl.config import hyper
+from isl.agents import config
+from isl.agents.base import Agent, Metrics, Transition, no_episode, schedule_of, store_as_is
+from isl.agents.config import hyper
+from isl.nn.approximators import Approximators, Net, Trained, View
 
 
 @dataclass(frozen=True)

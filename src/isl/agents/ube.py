@@ -21,10 +21,10 @@ from gymnasium.spaces import Space
 from jax.lax import stop_gradient
 from jax.scipy.special import ndtr, ndtri
 
-from isl import config
-from isl.agent import Agent, Metrics, Transition, no_episode, schedule_of
-from isl.approximators import Approximators, Frozen, Net, Trained, View
-from isl.config import hyper
+from isl.agents import config
+from isl.agents.base import Agent, Metrics, Transition, no_episode, schedule_of
+from isl.agents.config import hyper
+from isl.nn.approximators import Approximators, Frozen, Net, Trained, View
 
 
 @dataclass(frozen=True)

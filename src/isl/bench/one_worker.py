@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 
-from isl.experiments.worker import prepare_process
+from isl.experiments.executing.worker import prepare_process
 
 
 def main() -> None:

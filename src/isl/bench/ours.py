@@ -8,11 +8,12 @@ import jax
 import jax.numpy as jnp
 from gymnasium.spaces import Discrete
 
-from isl import agents, envs, replay, rng
-from isl.agent import Agent
+from isl import agents, envs
+from isl.agents.base import Agent
 from isl.bench.limit import adam, isl_products, products
 from isl.bench.timing import Contestant
 from isl.experiments.spec import resolve
+from isl.training import replay, rng
 from isl.training.compiled import compile_training
 
 

@@ -10,11 +10,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from isl import files
 from isl.bench import ours, peers
 from isl.bench.limit import products
 from isl.bench.timing import Contestant, take_turns
-from isl.experiments.provenance import provenance
+from isl.storage import files
+from isl.storage.provenance import provenance
 
 TASKS = ("deep_sea/10", "deep_sea/20", "deep_sea/50", "cartpole_swingup/10")
 PEER_TASKS = ("deep_sea/20", "cartpole_swingup/10")

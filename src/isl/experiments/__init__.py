@@ -1,5 +1,5 @@
 """Running, storing and scoring experiments. `load(root)` gives the runs of a folder as a table."""
 
-from isl.experiments.store import load, load_episodes
+from isl.storage.store import load, load_episodes
 
 __all__ = ["load", "load_episodes"]

@@ -8,7 +8,8 @@ import importlib
 from dataclasses import dataclass
 from typing import Any
 
-from isl import agents, config, envs
+from isl import agents, envs
+from isl.agents import config
 from isl.envs.base import Environment
 from isl.errors import UsageError
 from isl.experiments import presets

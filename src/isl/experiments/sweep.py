@@ -10,9 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from isl import agents, config, envs
+from isl import agents, envs
+from isl.agents import config
 from isl.errors import UsageError
-from isl.experiments.plan import Job
+from isl.experiments.executing.plan import Job
 from isl.experiments.spec import resolve
 
 Grid = Mapping[str, Sequence[Any]]  # hyper-parameter → the values it takes

@@ -16,11 +16,12 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from isl import __version__, files
+from isl import __version__
 from isl.report import beliefs, curves, figures, scaling, statistics, tables
 from isl.report.charts import Chart, styles
 from isl.report.collect import Collected, collect_runs
 from isl.report.page import html_page, table_html, utf8
+from isl.storage import files
 
 __all__ = ["inspection_page", "write_report"]
 

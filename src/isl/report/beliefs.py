@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isl import files
+from isl.analysis.scores import has_goal
 from isl.errors import DamagedFile
-from isl.experiments import snapshots
-from isl.experiments.scores import has_goal
-from isl.experiments.store import Run
+from isl.experiments.running.recording import snapshots
 from isl.report.collect import Collected, Group
-from isl.training import checkpoint
+from isl.storage import checkpoint, files
+from isl.storage.store import Run
 
 MOST_RUNS = 12
 MOST_BYTES = 5 << 20  # of all runs together, before they become text
 MOST_FRAMES = 80
-LANDMARKS = "probes.safetensors"  # as isl.experiments.beliefs writes it, which needs JAX
+LANDMARKS = "probes.safetensors"  # as the recorder writes it, which needs JAX
 
 Maps = Mapping[str, NDArray[Any]]
 Item = dict[str, Any]

@@ -9,9 +9,9 @@ from pathlib import Path
 import polars as pl
 
 from isl.errors import DamagedFile, UsageError
-from isl.experiments import episodes, labels, requests, run_folder, store
-from isl.experiments.store import Run
 from isl.status import Status
+from isl.storage import episodes, labels, requests, run_folder, store
+from isl.storage.store import Run
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from isl import files
 from isl.errors import UsageError
 from isl.report.charts import CROSS, DOT, SQUARE, Chart, Series
+from isl.storage import files
 
 FORMATS = ("svg", "png", "pdf")
 COLUMNS = 3  # of a figure with many panels

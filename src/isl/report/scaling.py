@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from isl.experiments.scores import has_goal, quantile
-from isl.experiments.store import Run
+from isl.analysis.scores import has_goal, quantile
 from isl.report.charts import CROSS, DOT, MEANING, SQUARE, Chart, Series, in_order
 from isl.report.collect import Group
+from isl.storage.store import Run
 
 _NUMBER = {"deep_sea": "size N", "deep_sea_stochastic": "size N", "cartpole_swingup": "difficulty"}
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from isl.analysis import scores
 from isl.errors import UsageError
-from isl.experiments import scores
 from isl.report.charts import Chart, Series, in_order
 from isl.report.collect import Group
 

@@ -10,7 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from isl.experiments.scores import has_goal, quantile
+from isl.analysis.scores import has_goal, quantile
 from isl.report.collect import Collected, Group
 from isl.status import Status
 

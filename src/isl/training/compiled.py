@@ -3,7 +3,7 @@
 The program runs in chunks of a whole number of target periods, so that between two chunks (when the
 host looks at it, draws progress, writes a checkpoint) the targets equal the online parameters and
 need not be kept. What a run computes does not depend on how it is cut into chunks: every key is
-derived from a stream and a counter (isl.rng).
+derived from a stream and a counter (isl.training.rng).
 
     for each target period:                 targets are constants inside
         for each of its P updates:
@@ -26,10 +26,10 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium.spaces import Discrete
 
-from isl import replay, rng
-from isl.agent import Agent, Transition
+from isl.agents.base import Agent, Transition
 from isl.envs.base import Environment, TimeStep
-from isl.networks import dummy_observation
+from isl.nn.networks import dummy_observation
+from isl.training import replay, rng
 
 STREAMS = ("init", "env", "act", "episode", "store", "learn")
 NEVER = np.int32(np.iinfo(np.int32).max)

@@ -8,12 +8,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isl import rng
-from isl.agent import Agent
+from isl.agents.base import Agent
 from isl.envs.base import Environment
-from isl.training.checkpoint import AnyLength
+from isl.storage.checkpoint import AnyLength
+from isl.training import rng
 from isl.training.compiled import NEVER, Counters, SeedState, TrainState, compile_training
-from isl.training.host import Steps, padded
+from isl.training.host.loop import Steps, padded
 
 
 class CompiledLoop:

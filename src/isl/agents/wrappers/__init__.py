@@ -1,0 +1,1 @@
+"""Agents around agents: what they see or are paid, put on another scale."""

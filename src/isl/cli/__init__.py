@@ -1,0 +1,1 @@
+"""The command line: `main` finds a command's module, one module per command."""

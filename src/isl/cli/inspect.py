@@ -1,0 +1,172 @@
+"""`isl inspect RUN|MODEL`: what an agent believes, and why it moves, as one HTML file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Discrete, Space
+from numpy.typing import NDArray
+
+from isl.analysis.scores import has_goal
+from isl.errors import UsageError
+from isl.experiments.running.recording import snapshots
+from isl.report import inspection_page
+from isl.report.beliefs import Item, pack
+from isl.report.page import utf8
+from isl.status import ExitCode
+from isl.storage import files, run_folder, store
+
+MOST_STATES = 10_000  # of a Discrete observation space, all of which are shown
+
+Beliefs = dict[str, NDArray[Any]]
+
+
+def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    parser.add_argument("target", type=Path, help="a run's folder, or a file of model.save()")
+    parser.add_argument(
+        "--obs",
+        action="append",
+        metavar="JSON",
+        help="an observation, such as 3 or '[0.1, -0.2]'; may be given several times",
+    )
+    parser.add_argument("--env", metavar="ID", help="of a run of a Gymnasium environment: its id")
+    parser.add_argument("-o", "--out", type=Path, default=Path("inspect.html"), help="the page")
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    target: Path = options.target
+    given = [_parsed(text) for text in options.obs or []]
+    if target.is_dir():
+        item = _of_run(target, given, options.env)
+    elif target.is_file():
+        item = _item(_model(target), given)
+    else:
+        raise UsageError(f"{target} is neither a run's folder nor a model file")
+    page = inspection_page("Inside the agent", item["title"], [item])
+    files.write_bytes(options.out, utf8(page))
+    print(f"picture: {options.out}")
+    return ExitCode.OK
+
+
+class _Mind(NamedTuple):
+    """An agent whose beliefs can be asked for."""
+
+    title: str
+    space: Space[Any]
+    kappa: float | None
+    inspect: Callable[[Any], Beliefs]  # of one observation, or of a batch of Discrete ones
+    sea: Any = None  # the Deep Sea it was trained in, if it was
+
+
+def _of_run(path: Path, given: list[Any], env_id: str | None) -> Item:
+    if run_folder.SEED_FOLDER.fullmatch(path.absolute().name) is None:
+        raise UsageError(f"{path} is not a run: expected its folder, such as …/seed-0")
+    found = store.read_run(path)
+    if found.summary is None:
+        raise UsageError(f"{path} is {found.status}; expected a finished run {found.problem}")
+    if (path / snapshots.FILE).is_file() and not given:
+        size = int(found.task.rpartition("/")[2]) if has_goal(found.task) else None
+        kappa = found.config["hyper"].get("kappa")
+        return pack(_title(found), snapshots.read(path), kappa=kappa, size=size)
+    return _item(_trained(found, env_id), given)
+
+
+def _title(found: store.Run) -> str:
+    return f"{found.task}, {found.agent}, seed {found.seed}"
+
+
+def _trained(found: store.Run, env_id: str | None) -> _Mind:
+    """The agent at the end of a run. Nothing that its files name is imported."""
+    import jax
+
+    from isl import agents
+    from isl.envs import spaces
+    from isl.envs.deep_sea import DeepSea
+    from isl.experiments.spec import RunSpec
+    from isl.model.policy import Policy
+    from isl.storage import checkpoint
+
+    if found.agent not in agents.AGENTS:
+        raise UsageError(f"{found.agent} is not ours: such runs can be inspected with --snapshots")
+    spec = RunSpec(**found.config)
+    sea = None
+    choices: Space[Any]
+    if spec.timesteps is None:
+        task = spec.environment()
+        space, choices = task.observation_space, Discrete(task.num_actions)
+        sea = task if isinstance(task, DeepSea) else None
+    elif env_id is None:
+        raise UsageError(f"give the environment of the run: --env {found.task}")
+    else:
+        made = gymnasium.make(env_id)
+        space, choices = made.observation_space, made.action_space
+        made.close()
+    observations, actions = spaces.observations(space), spaces.actions(choices)
+    agent = agents.load(spec.agent).make(spec.config(), observations.seen, actions.number)
+    template = jax.eval_shape(agent.init, jax.random.key(0))
+    learner, _ = checkpoint.load_file(found.path / checkpoint.FOLDER / checkpoint.FINAL, template)
+    policy = Policy(agent, observations, actions, found.task, found.seed)
+    kappa = found.config["hyper"].get("kappa")
+    return _Mind(
+        f"{_title(found)}, at the end", space, kappa, lambda o: policy.inspect(learner, o), sea
+    )
+
+
+def _model(path: Path) -> _Mind:
+    from isl.envs.deep_sea import DeepSea
+    from isl.model.model import load
+
+    model = load(path)
+    sea = model.env if isinstance(model.env, DeepSea) else None
+    kappa = getattr(model.config, "kappa", None)
+    title = f"{path.name}: {model.agent_name} on {model.task}, {model.num_timesteps:,} steps"
+    return _Mind(title, model.observation_space, kappa, model.inspect, sea)
+
+
+def _item(mind: _Mind, given: list[Any]) -> Item:
+    """Of the observations given, or of all there are."""
+    space, size = mind.space, None
+    constant: Beliefs = {}
+    if given:
+        labels = [json.dumps(obs)[:200] for obs in given]
+        beliefs = _stacked([_asked(mind, obs) for obs in given])
+    elif isinstance(space, Discrete) and space.n <= MOST_STATES:
+        numbers = np.arange(space.n) + space.start
+        labels = [f"observation {number}" for number in numbers]
+        beliefs = mind.inspect(numbers)
+        if mind.sea is not None:
+            from isl.envs.deep_sea import action_mapping
+
+            size = mind.sea.size
+            constant["right"] = action_mapping(size, mind.sea.mapping_seed).ravel()
+    else:
+        raise UsageError(f"which observation? give one of {space} with --obs '[…]'")
+    maps = {name: values[None] for name, values in beliefs.items() if name in snapshots.MAPS}
+    once = {"episode": np.zeros(1, np.int64)}
+    return pack(mind.title, maps | once | constant, kappa=mind.kappa, size=size, labels=labels)
+
+
+def _asked(mind: _Mind, obs: Any) -> Beliefs:
+    value = np.asarray(obs, mind.space.dtype) if isinstance(obs, int | float | list) else obs
+    if not mind.space.contains(value[()] if isinstance(value, np.ndarray) else value):
+        raise UsageError(f"--obs {json.dumps(obs)[:80]} is not in the model's space {mind.space}")
+    return mind.inspect(value)
+
+
+def _stacked(beliefs: list[Beliefs]) -> Beliefs:
+    return {name: np.stack([each[name] for each in beliefs]) for name in beliefs[0]}
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise UsageError(
+            f"--obs takes a number or a JSON list such as '[0.1, -0.2]', got {text!r}"
+        ) from None

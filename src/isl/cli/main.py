@@ -1,0 +1,102 @@
+"""The command line: finds the command's module, turns errors into one line and an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import errno
+import importlib
+import sys
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import NoReturn
+
+from isl import __version__
+from isl.errors import CannotWrite, DamagedFile, UsageError
+from isl.experiments.executing.interruption import leave, on_request, silence
+from isl.status import ExitCode
+
+COMMANDS = {
+    "train": "train an agent on a task, one run per seed",
+    "eval": "play a saved model: mean return on fixed seeds, and videos",
+    "sweep": "agents × tasks × sizes × hyper-parameters × seeds",
+    "reproduce": "the paper's experiments, at its scale or small",
+    "list": "agents, tasks, presets and their hyper-parameters",
+    "bench": "speed beside peers and beside the machine's limit",
+    "status": "what is done, running, diverged or left in a folder of runs",
+    "report": "one offline HTML file of everything in a folder of runs, with images and tables",
+    "doctor": "what looks wrong in a run, in plain words",
+    "inspect": "look inside a run or a saved model: q, uncertainty, majorant, policy",
+    "merge": "bring the finished runs of two folders together",
+    "export": "runs as the CSV files of bsuite, with its scores",
+}
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse whose errors are `UsageError`s, with a suggestion for a mistyped option."""
+
+    def error(self, message: str) -> NoReturn:
+        if message.startswith("unrecognized arguments:"):
+            wrong = message.split()[2]
+            known = [option for option in self._option_string_actions if option.startswith("--")]
+            close = difflib.get_close_matches(wrong.partition("=")[0], known, n=1)
+            hint = f"did you mean {close[0]}?" if close else f"see {self.prog} --help"
+            message = f"unknown option {wrong}; {hint}"
+        raise UsageError(message)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; what it returns is the exit code (isl.status)."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        # As a program; whoever calls this function keeps their own ways.
+        with on_request(leave) if argv is None else nullcontext():
+            return int(_run(arguments))
+    except UsageError as error:
+        print(f"isl: {error}", file=sys.stderr)
+        return int(ExitCode.USAGE)
+    except (CannotWrite, DamagedFile) as error:
+        print(f"isl: {error}", file=sys.stderr)
+        return int(ExitCode.FAILED)
+    except KeyboardInterrupt:
+        return int(ExitCode.INTERRUPTED)
+    except BrokenPipeError:  # the reader of our output has gone, as in `isl list | head`
+        sys.stderr.close()
+        return int(ExitCode.OK)
+    except OSError as error:
+        if error.errno != errno.EIO:
+            raise
+        silence()  # the terminal was closed while we wrote to it
+        return int(ExitCode.INTERRUPTED)
+
+
+def _run(arguments: list[str]) -> ExitCode:
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(_overview())
+        return ExitCode.OK if arguments else ExitCode.USAGE
+    if arguments[0] == "--version":
+        print(f"isl {__version__}")
+        return ExitCode.OK
+    name, rest = arguments[0], arguments[1:]
+    if name not in COMMANDS:
+        close = difflib.get_close_matches(name, COMMANDS, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(COMMANDS)}"
+        raise UsageError(f"unknown command {name!r}; {hint}")
+    command = importlib.import_module(f"isl.commands.{name}")
+    parser = Parser(
+        prog=f"isl {name}",
+        description=COMMANDS[name],
+        allow_abbrev=False,
+        formatter_class=argparse.ArgumentDefaultsHelpFormatter,
+    )
+    command.add_arguments(parser, rest)
+    code: ExitCode = command.run(parser.parse_args(rest))
+    return code
+
+
+def _overview() -> str:
+    width = max(map(len, COMMANDS))
+    lines = [f"  isl {name:{width}}  {about}" for name, about in COMMANDS.items()]
+    return "\n".join(
+        ["isl: deep exploration for reinforcement learning", "", *lines, "", "isl COMMAND --help"]
+    )

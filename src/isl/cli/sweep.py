@@ -1,0 +1,95 @@
+"""`isl sweep TASK…`: agents × tasks × sizes × hyper-parameters × seeds, on one machine or many."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from isl import agents
+from isl.cli import options as shared
+from isl.errors import UsageError
+from isl.experiments import sweep
+from isl.status import ExitCode
+
+
+def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    parser.add_argument(
+        "tasks", nargs="+", metavar="TASK", help="deep_sea, cartpole_swingup/10 … or a file.toml"
+    )
+    parser.add_argument("--agents", nargs="+", metavar="AGENT", default=["isl"], help="who learns")
+    parser.add_argument(
+        "--sizes", nargs="+", type=shared.whole_number, metavar="N", help="sizes or difficulties"
+    )
+    parser.add_argument(
+        "--grid",
+        nargs="+",
+        metavar="NAME=X,Y",
+        help="values of hyper-parameters; every combination is run, kappa=1,13 eta1=0,0.5 for four",
+    )
+    shared.add_run_options(parser)
+    parser.add_argument(
+        "--checkpoint-seconds",
+        type=shared.number,
+        metavar="S",
+        help="time between the checkpoints of a run; default: 30",
+    )
+    shared.add_executor_options(parser)
+    parser.set_defaults(file_grid={})
+    file = _file(argv)
+    if file is not None:
+        content = sweep.read_file(file)
+        named = {"file_grid": content.pop("grid"), "file_tasks": content.pop("tasks")}
+        parser.set_defaults(**named, **content)  # options that are given count more
+    chosen = _chosen(argv, parser.get_default("agents"))
+    if len(chosen) == 1:
+        shared.add_hyper_parameters(parser, agents.load(chosen[0]).Config, chosen[0])
+
+
+def _file(argv: Sequence[str]) -> Path | None:
+    """The sweep's file, if its first word is one: it gives the other options their defaults."""
+    return Path(argv[0]) if argv and argv[0].endswith(".toml") else None
+
+
+def _chosen(argv: Sequence[str], default: list[str]) -> list[str]:
+    """The agents named on the command line: a single one makes its hyper-parameters options."""
+    if "--agents" not in argv:
+        return default
+    after = list(argv[argv.index("--agents") + 1 :])
+    ends = [i for i, word in enumerate(after) if word.startswith("-")]
+    return after[: ends[0] if ends else None]
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    seconds = options.checkpoint_seconds
+    if seconds is not None and not seconds >= 0:
+        raise UsageError(f"--checkpoint-seconds must be at least 0, got {seconds}")
+    tasks = options.tasks
+    if any(task.endswith(".toml") for task in tasks):
+        if len(tasks) > 1:
+            raise UsageError("a sweep's file is given alone: it names its tasks itself")
+        tasks = options.file_tasks
+    jobs = sweep.jobs_of(
+        sweep.tasks_of(tasks, options.sizes or []),
+        list(dict.fromkeys(options.agents)),
+        _grid(options),
+        shared.seeds(options),
+        episodes=options.episodes,
+        until_solved=options.until_solved,
+        mapping_seed=options.mapping_seed,
+        cohort_width=options.cohort_width,
+        timesteps=options.timesteps,
+        preset=options.preset,
+    )
+    return shared.execute(jobs, options)
+
+
+def _grid(options: argparse.Namespace) -> dict[str, list[Any]]:
+    """The file's grid, then --grid, then single options; a name in the last two is a mistake."""
+    grid = sweep.parse_grid(options.grid or [])
+    single = {name: [value] for name, value in shared.hyper_parameters(options).items()}
+    for name in grid.keys() & single.keys():
+        raise UsageError(f"{name} is given both in --grid and as --{name.replace('_', '-')}")
+    file_grid: dict[str, list[Any]] = options.file_grid
+    return file_grid | grid | single

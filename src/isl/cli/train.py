@@ -1,0 +1,45 @@
+"""`isl train TASK`: one configuration, some seeds."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+
+from isl import agents
+from isl.cli import options as shared
+from isl.experiments.executing.local import Job, run_locally
+from isl.experiments.spec import resolve
+from isl.status import ExitCode
+
+
+def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    agent = shared.chosen_agent(argv)
+    parser.add_argument("task", help="deep_sea/20, cartpole_swingup/10 … or a Gymnasium id")
+    parser.add_argument("--agent", default="isl", help="a name from `isl list`, or a dotted path")
+    shared.add_run_options(parser)
+    shared.add_hyper_parameters(parser, agents.load(agent).Config, agent)
+
+
+def run(options: argparse.Namespace) -> ExitCode:
+    spec = resolve(
+        options.task,
+        options.agent,
+        shared.hyper_parameters(options),
+        episodes=options.episodes,
+        until_solved=options.until_solved,
+        mapping_seed=options.mapping_seed,
+        cohort_width=options.cohort_width,
+        timesteps=options.timesteps,
+        preset=options.preset,
+    )
+    seeds = shared.seeds(options)
+    width = spec.cohort_width
+    jobs = [Job(spec, tuple(seeds[i : i + width])) for i in range(0, len(seeds), width)]
+    shared.check_step_timeout(options, jobs)
+    return run_locally(
+        jobs,
+        options.out,
+        workers=options.workers,
+        snapshots=options.snapshots,
+        step_timeout=options.step_timeout,
+    )

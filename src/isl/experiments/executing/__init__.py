@@ -1,0 +1,1 @@
+"""Who computes the runs of a command, and how their progress is shown."""

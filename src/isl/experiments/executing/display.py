@@ -1,0 +1,261 @@
+"""How runs go: a live table in a terminal, plain lines in a log file, the results at the end."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from pathlib import Path
+from statistics import fmean, median
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+from isl.experiments.executing.progress_row import Row, duration
+from isl.experiments.spec import RunSpec
+from isl.status import Status
+from isl.storage.labels import differences
+from isl.storage.run_folder import config_hash
+from isl.storage.store import Run
+
+LINE_SECONDS = 10.0  # between two lines about a run when there is no terminal
+SWEEP_LINE_SECONDS = 30.0  # between two lines about many runs
+REFRESH_SECONDS = 0.25  # between two drawings of the live table
+MOST_ROWS = 24  # of a table; of more runs those at work or in trouble come first
+_MEASURED = (
+    "episodes",
+    "steps",
+    "best_return",
+    "goal_visits",
+    "solved_episode",
+    "steps_per_second",
+    "message",
+)
+_TROUBLE = (Status.FAILED, Status.DIVERGED, Status.DAMAGED)
+
+
+class Display:
+    """Everything the user sees of a sweep. It only listens."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        console = Console(markup=False)
+        # A log file has no width of its own: 80 columns would cut the task's names.
+        self._console = console if console.is_terminal else Console(width=110, markup=False)
+        self._rows: dict[tuple[int, int], Row] = {}
+        self._live: Live | None = None
+        self._began = self._said = time.monotonic()
+        self._drawn = 0.0
+
+    def __enter__(self) -> Display:
+        if self._console.is_terminal:
+            self._live = Live(self._table(), console=self._console, auto_refresh=False)
+            self._live.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        if self._live is not None:
+            self._live.update(self._table(), refresh=True)
+            self._live.__exit__(None, None, None)
+            self._live = None
+
+    def plan(self, job: int, spec: RunSpec, seeds: tuple[int, ...]) -> None:
+        config = config_hash(spec.to_dict())
+        for seed in seeds:
+            self._rows[job, seed] = Row(spec, seed, config)
+
+    def announce(self) -> None:
+        """How much is asked for, and how much of it is left; once everything is planned."""
+        configs = {row.config: row.spec.to_dict() for row in self._rows.values()}
+        labels = dict(zip(configs, differences(list(configs.values())), strict=True))
+        for row in self._rows.values():
+            row.label = labels[row.config]
+        ended = Counter(row.status for row in self._rows.values())
+        left = ended.pop(Status.PENDING, 0)
+        known = ", ".join(f"{count} {status}" for status, count in ended.items()) or "none done"
+        self._print(f"{len(self._rows)} runs asked for: {known}, {left} left")
+
+    def finished_before(self, job: int, seed: int, run: Run) -> None:
+        """The folder holds the result already, from before or from another process."""
+        row = self._rows[job, seed]
+        if row.status.is_final:
+            return
+        row.status, row.message, row.elsewhere = run.status, run.problem, False
+        summary = run.summary or {}
+        for name in ("episodes", "steps", "best_return", "goal_visits", "solved_episode"):
+            setattr(row, name, summary.get(name) or getattr(row, name))
+        row.message = summary.get("message") or row.message
+        row.steps_per_second = summary.get("env_steps_per_second", 0.0)
+        row.seconds = summary.get("wall_seconds")
+
+    def damaged(self, job: int, seed: int, message: str) -> None:
+        row = self._rows[job, seed]
+        row.status, row.message = Status.DAMAGED, message
+
+    def held(self, job: int) -> None:
+        for row in self._of(job):
+            if not row.status.is_final:
+                row.status, row.elsewhere = Status.RUNNING, True
+
+    def started(self, job: int) -> None:
+        for row in self._of(job):
+            if not row.status.is_final:
+                row.status, row.elsewhere, row.message = Status.RUNNING, False, ""
+                row.began = row.said = time.monotonic()
+                self._say(f"{row.name}: started")
+
+    def progress(self, job: int, event: dict[str, Any]) -> None:
+        row = self._rows[job, event["seed"]]
+        first = row.position == 0
+        row.status = Status(event["status"])
+        for name in _MEASURED:
+            setattr(row, name, event[name])
+        if first:
+            row.began, row.began_at = time.monotonic(), row.position
+        few = len(self._rows) <= MOST_ROWS
+        if row.status.is_final:
+            row.seconds = time.monotonic() - row.began
+        if row.status.is_final or (few and time.monotonic() - row.said > LINE_SECONDS):
+            row.said = time.monotonic()
+            self._say(f"{row.name}: {row.facts}")
+
+    def ended(self, job: int, outcome: dict[int, Status]) -> None:
+        for seed, status in outcome.items():
+            self._rows[job, seed].status = status
+
+    def interrupted(self, job: int) -> None:
+        """Its worker left without a word: it goes on from its last checkpoint next time."""
+        for row in self._of(job):
+            if not row.status.is_final:
+                row.status = Status.INTERRUPTED
+
+    def failed(self, job: int, message: str) -> None:
+        for row in self._of(job):
+            if not row.status.is_final:
+                row.status, row.message = Status.FAILED, message
+                self._say(f"{row.name}: failed: {message}")
+
+    def statuses(self) -> list[Status]:
+        return [row.status for row in self._rows.values()]
+
+    def refresh(self) -> None:
+        now = time.monotonic()
+        if self._live is not None:
+            if now - self._drawn >= REFRESH_SECONDS:
+                self._drawn = now
+                self._live.update(self._table(), refresh=True)
+        elif len(self._rows) > MOST_ROWS and now - self._said >= SWEEP_LINE_SECONDS:
+            self._said = now
+            self._say(self._headline())
+
+    def seconds_left(self) -> float | None:
+        """Of the whole sweep: what a run of its kind takes, for each run that is left."""
+        rows = self._rows.values()
+        known: dict[str, list[float]] = {}
+        for row in rows:
+            left = row.seconds_left
+            took = row.seconds if left is None else time.monotonic() - row.began + left
+            if took is not None:
+                known.setdefault(row.config, []).append(took)
+        if not known:
+            return None
+        typical = {config: fmean(took) for config, took in known.items()}
+        anything = fmean(typical.values())
+        total, at_work = 0.0, 0
+        for row in rows:
+            if row.status in (Status.RUNNING, Status.PENDING):
+                at_work += row.status is Status.RUNNING
+                left = row.seconds_left
+                total += typical.get(row.config, anything) if left is None else left
+        return total / max(at_work, 1)
+
+    def results(self) -> None:
+        """The table at the end, and one line for each run that did not end well."""
+        if not self._console.is_terminal and len(self._rows) <= MOST_ROWS:
+            self._console.print(self._table(final=True))
+        for row in self._rows.values():
+            if row.message and row.status is not Status.DONE:
+                self._print(f"{row.name}: {row.status}: {row.message}")
+        for line in self._summaries():
+            self._print(line)
+        left = sum(not row.status.is_final for row in self._rows.values())
+        if left:
+            self._print(f"{left} of {len(self._rows)} runs are left; repeat the command")
+        self._print(f"results in {self._root}")
+
+    def _summaries(self) -> list[str]:
+        """One line per configuration: how many seeds solved the task, and how soon."""
+        groups: dict[tuple[str, str, str], list[Row]] = {}
+        for row in self._rows.values():
+            groups.setdefault((row.spec.task, row.who, row.config), []).append(row)
+        lines = []
+        for (task, who, config), rows in groups.items():
+            finished = [row for row in rows if row.status is Status.DONE]
+            measured = f"{len(finished)} of {len(rows)} seeds done"
+            if task.startswith("deep_sea"):
+                solved = sorted(row.solved_episode for row in finished if row.solved_episode)
+                measured = f"{len(solved)} of {len(rows)} seeds solved"
+                if solved:
+                    measured += f", median {median(solved):g} episodes ({solved[0]}–{solved[-1]})"
+            elif best := sorted(row.best_return for row in finished if row.best_return is not None):
+                measured += (
+                    f", median best return {median(best):.4g} ({best[0]:.4g}–{best[-1]:.4g})"
+                )
+            lines.append(f"{task} {who} [{config}]: {measured}")
+        return lines
+
+    def _of(self, job: int) -> list[Row]:
+        return [row for (number, _), row in self._rows.items() if number == job]
+
+    def _say(self, line: str) -> None:
+        """For log files; a terminal shows the same in its table."""
+        if not self._console.is_terminal:
+            self._print(line)
+
+    def _print(self, line: str) -> None:
+        self._console.print(line, highlight=False, soft_wrap=True, markup=False)
+
+    def _headline(self) -> str:
+        rows = self._rows.values()
+        counts = Counter(row.status for row in rows)
+        parts = [f"{sum(status.is_final for status in counts.elements())} of {len(rows)} runs done"]
+        for status in (Status.RUNNING, Status.DIVERGED, Status.FAILED, Status.DAMAGED):
+            if counts[status]:
+                parts.append(f"{counts[status]} {status}")
+        parts.append(duration(time.monotonic() - self._began))
+        if counts[Status.RUNNING]:
+            speed = sum(row.steps_per_second for row in rows if row.status is Status.RUNNING)
+            parts.append(f"{speed:,.0f} steps/s")
+            if (seconds := self.seconds_left()) is not None:
+                parts.append(f"about {duration(seconds)} left")
+        return ", ".join(parts)
+
+    def _table(self, final: bool = False) -> Table:
+        rows = list(self._rows.values())
+        table = Table(title=self._headline())
+        for name in ["task", "agent", "seed", "status", "episodes", "steps/s", "best"]:
+            table.add_column(
+                name, justify="left" if name in ("task", "agent", "status") else "right"
+            )
+        goals = any(row.spec.task.startswith("deep_sea") for row in rows)
+        if goals:
+            table.add_column("goal visits", justify="right")
+            table.add_column("solved", justify="right")
+        if not final:
+            table.add_column("left", justify="right")
+        shown = rows
+        if len(rows) > MOST_ROWS:
+            # False sorts before True.
+            shown = sorted(
+                rows, key=lambda row: (row.status is not Status.RUNNING, row.status not in _TROUBLE)
+            )[:MOST_ROWS]
+            table.caption = f"and {len(rows) - len(shown)} more"
+        for row in shown:
+            best = "" if row.best_return is None else f"{row.best_return:.4g}"
+            cells = [row.spec.task, row.who, str(row.seed), row.status.value]
+            cells += [f"{row.episodes:,}", f"{row.steps_per_second:,.0f}", best]
+            if goals:
+                cells += [str(row.goal_visits), str(row.solved_episode or "")]
+            table.add_row(*cells, *([] if final else [row.eta]))
+        return table

@@ -1,0 +1,1 @@
+"""From a configuration and its seeds to finished run folders."""

@@ -1,0 +1,297 @@
+"""The user's object: an agent and an environment, with the habits of Stable-Baselines3.
+
+model = ISL("FrozenLake-v1", seed=0, kappa=1.0)
+model.learn(50_000)
+action, _ = model.predict(obs)
+model.save("m.isl")
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from gymnasium.spaces import Space
+from numpy.typing import NDArray
+
+from isl import agents
+from isl.agents.config import Config
+from isl.envs import spaces
+from isl.errors import UsageError
+from isl.experiments import presets
+from isl.model.callbacks import MaybeCallback
+from isl.model.environment import Attachment, Loop, attach
+from isl.model.file import ModelFile, read_model, write_model
+from isl.model.learning import learn
+from isl.model.policy import Policy, make_agent
+from isl.model.progress import Episodes, Logger
+from isl.storage import checkpoint
+
+
+class Model:
+    """One agent learning in one environment; what `ISL`, `BootDQN` and the others share.
+
+    env         a Gymnasium id or environment (single or vector), a task such as "deep_sea/20", a
+                compiled task, a dm_env environment
+    seed        every random number derives from it
+    num_envs    so many environments side by side; `env` must then be an id
+    step_timeout  seconds after which a step of a Python environment is given up as hanging
+    preset      the name of a set of hyper-parameters; None: the task's own, or `auto` (`isl list`)
+    normalize   keep running statistics of the observations and show them to the networks scaled
+    torso       a flax module that reads observations, [B, …] → [B, features]
+    hyper       hyper-parameters of the agent; `isl list` shows them
+    """
+
+    agent_name: ClassVar[str]
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        seed: int = 0,
+        num_envs: int = 1,
+        step_timeout: float | None = None,
+        preset: str | None = None,
+        normalize: bool = False,
+        torso: Any = None,
+        **hyper: Any,
+    ) -> None:
+        attached = attach(env, seed, num_envs, step_timeout)
+        config = default_config(self.agent_name, attached.task, preset).replace(hyper)
+        self._set_up(
+            config, attached.observations, attached.actions, attached.task, seed, normalize, torso
+        )
+        self._attach(attached)
+
+    def _set_up(
+        self,
+        config: Config,
+        observations: spaces.Observations,
+        actions: spaces.Actions,
+        task: str,
+        seed: int,
+        normalize: bool,
+        torso: Any,
+    ) -> None:
+        """Everything but the environment."""
+        self.config, self.task, self.seed = config, task, seed
+        self.normalize, self.torso = normalize, torso
+        self._observations, self._actions = observations, actions
+        self._agent = make_agent(self.agent_name, config, observations, actions, normalize, torso)
+        self._policy = Policy(self._agent, observations, actions, task, seed)
+        self._attached: Attachment | None = None
+        self._loop: Loop | None = None
+        self._learner: Any = None  # a copy of the loop's, or None if that has moved on
+        self._file: ModelFile | None = None  # what was loaded but has no environment yet
+        self.num_timesteps = 0
+        self.logger = Logger()
+        self.episodes = Episodes(1)
+
+    def _attach(self, attached: Attachment) -> None:
+        self._attached = attached
+        self._loop = attached.loop(self._agent)
+        self.episodes = Episodes(attached.width)
+
+    @property
+    def env(self) -> Any:
+        """The environment it learns in, or None."""
+        return self._attached.env if self._attached else None
+
+    @property
+    def observation_space(self) -> Space[Any]:
+        """The environment's."""
+        return self._observations.space
+
+    @property
+    def action_space(self) -> Space[Any]:
+        """The environment's."""
+        return self._actions.space
+
+    @property
+    def learner(self) -> Any:
+        """The learned state: parameters, optimiser and whatever else the agent updates."""
+        if self._learner is None and self._loop is not None:
+            self._learner = self._loop.learner
+        return self._learner
+
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: MaybeCallback = None,
+        log_interval: int = 10,
+        tensorboard_log: str | Path | None = None,
+        reset_num_timesteps: bool = True,
+        progress_bar: bool = True,
+    ) -> Self:
+        """Learn for (at least) so many more environment steps.
+
+        Every `log_interval` episodes scalars go to `tensorboard_log`, if given. Training always
+        continues where it was; `reset_num_timesteps=True` only counts from 0 again.
+        """
+        if total_timesteps < 1:
+            raise UsageError(f"total_timesteps must be at least 1, got {total_timesteps}")
+        if log_interval < 1:
+            raise UsageError(f"log_interval must be at least 1, got {log_interval}")
+        if self._loop is None:
+            raise UsageError("this model has no environment; give it one with model.set_env(env)")
+        if reset_num_timesteps:
+            self.num_timesteps = 0
+        self.logger = Logger(tensorboard_log, type(self).__name__)
+        learn(self, self._loop, total_timesteps, callback, log_interval, progress_bar)
+        return self
+
+    def advance(self, steps: int) -> None:
+        """Let the loop run, and count what happened."""
+        assert self._loop is not None
+        before = self._loop.steps
+        self.episodes.add(self._loop.run(steps))
+        self.num_timesteps += self._loop.steps - before
+        self._learner = None
+
+    def predict(
+        self,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+    ) -> tuple[Any, Any]:
+        """The action for an observation (or one for each of a batch), and the state to hand back.
+
+        `deterministic` takes the best action by what was learned. Otherwise the agent explores as
+        in training; `state` is then what it drew for the episode, drawn anew where `episode_start`.
+        """
+        return self._policy.predict(self.learner, observation, state, episode_start, deterministic)
+
+    def inspect(self, observation: Any) -> dict[str, NDArray[Any]]:
+        """What the agent believes there: "q", "policy" and, where it has them, "ell", "pareto"."""
+        return self._policy.inspect(self.learner, observation)
+
+    def get_parameters(self) -> dict[str, NDArray[Any]]:
+        """All that was learned, by name, the optimiser's moments included: copies."""
+        return checkpoint.flatten(self.learner.inner if self.normalize else self.learner)
+
+    def set_env(self, env: Any, num_envs: int = 1, step_timeout: float | None = None) -> None:
+        """Go on in another environment of the same spaces; what was learned and stored stays."""
+        attached = attach(env, self.seed, num_envs, step_timeout)
+        self._check_spaces(attached)
+        previous, learner = self._loop, self.learner
+        state = previous.state() if previous is not None and self._fits(attached) else None
+        self._attach(attached)
+        if self._file is not None:
+            self._restore(self._file)
+        elif self._loop is not None:
+            if state is not None:
+                self._loop.restore(learner, state)
+            else:
+                self._loop.restart(learner, f"@{self.num_timesteps}")
+
+    def _fits(self, attached: Attachment) -> bool:
+        now = self._attached
+        return now is not None and (now.kind, now.width) == (attached.kind, attached.width)
+
+    def _check_spaces(self, attached: Attachment) -> None:
+        for what, ours, theirs in (
+            ("observation", self._observations.space, attached.observations.space),
+            ("action", self._actions.space, attached.actions.space),
+        ):
+            if spaces.describe(ours) != spaces.describe(theirs):
+                raise UsageError(
+                    f"the model was made for {what} space {ours}, the environment has {theirs}"
+                )
+
+    def save(self, path: str | Path, replay: bool = True) -> None:
+        """One sealed file, without pickle. `replay=False` keeps what was learned but not the replay
+        and where training stood: it then starts to store again, with this learner."""
+        write_model(self, Path(path), replay)
+
+    @classmethod
+    def load(cls, path: str | Path, env: Any = None, torso: Any = None, num_envs: int = 1) -> Self:
+        """The model in a file, continuing exactly where it was saved.
+
+        Without `env` a model of a compiled task makes that task again; any other can predict, and
+        learn once `set_env` was called. A model with a custom torso needs that module again.
+        """
+        file = read_model(Path(path))
+        return cls._loaded(file, env, torso, num_envs)
+
+    @classmethod
+    def _loaded(cls, file: ModelFile, env: Any, torso: Any, num_envs: int) -> Self:
+        file.check_agent(cls.agent_name)
+        file.check_torso(torso)
+        model = cls.__new__(cls)
+        model._set_up(
+            file.config(),
+            file.observations(),
+            file.actions(),
+            file.task,
+            file.seed,
+            file.normalize,
+            torso,
+        )
+        file.check_memory(model._agent, model._observations)
+        model._learner = file.learner(model._agent)
+        model.num_timesteps = file.num_timesteps
+        model._file = file
+        if env is None:
+            env = file.compiled_task()
+        if env is not None:
+            model.set_env(env, num_envs)
+        return model
+
+    def _restore(self, file: ModelFile) -> None:
+        """Training as it stood in the file, if the environment is of the same kind."""
+        loop, attached = self._loop, self._attached
+        assert loop is not None
+        assert attached is not None
+        learner = file.learner(self._agent)
+        if file.replay and (file.kind, file.width) == (attached.kind, attached.width):
+            loop.restore(learner, file.loop_state(loop.template()))
+            self.episodes.restore(file.episodes(self.episodes.state()))
+        else:
+            loop.restart(learner, f"@{file.num_timesteps}")
+        self._learner = self._file = None
+
+
+class ISL(Model):
+    """The Information Seeking Learner."""
+
+    agent_name = "isl"
+
+
+class BootDQN(Model):
+    """Bootstrapped DQN with randomised priors."""
+
+    agent_name = "boot_dqn"
+
+
+class UBE(Model):
+    """The Uncertainty Bellman Equation."""
+
+    agent_name = "ube"
+
+
+class SBEED(Model):
+    """SBEED: the smoothed Bellman equation as a saddle point."""
+
+    agent_name = "sbeed"
+
+
+class DQN(Model):
+    """DQN with ε-greedy actions: the control without deep exploration."""
+
+    agent_name = "dqn"
+
+
+MODELS: dict[str, type[Model]] = {m.agent_name: m for m in (ISL, BootDQN, UBE, SBEED, DQN)}
+
+
+def load(path: str | Path, env: Any = None) -> Model:
+    """The model in a file, of whichever agent."""
+    file = read_model(Path(path))
+    return MODELS[file.check_agent(*MODELS)]._loaded(file, env, None, 1)
+
+
+def default_config(agent: str, task: str, preset: str | None = None) -> Config:
+    """Hyper-parameters where the user gives none: the preset's."""
+    config: Config = agents.load(agent).Config()
+    return config.replace(presets.values(preset, task, agent))

@@ -1,0 +1,1 @@
+"""Networks, how they are trained together, and fixed random features."""

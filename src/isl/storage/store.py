@@ -1,0 +1,281 @@
+"""All the runs under a root: which there are, how they stand, and their results as tables.
+
+Reading needs neither JAX nor the code that wrote a run. Nothing damaged is read in silence: a
+scan reports it, and a table that would miss it is refused. `isl.storage.run_folder` says
+what one folder holds; its functions are offered here too.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from isl.errors import DamagedFile, Locked, UnsupportedFormat, UsageError
+from isl.status import Status
+from isl.storage import files
+from isl.storage.episodes import from_parquet
+from isl.storage.run_folder import (
+    CONFIG,
+    DONE,
+    EPISODES,
+    FAILURE,
+    FORMAT,
+    LOCK,
+    MAX_FILE_BYTES,
+    SEED_FOLDER,
+    SUMMARY,
+    SUMMARY_FIELDS,
+    belongs,
+    config_hash,
+    discard,
+    episodes_content,
+    fail,
+    finish,
+    is_done,
+    lock,
+    manifest,
+    read_episodes,
+    read_listed,
+    run_path,
+    seed_of,
+    start,
+    verify,
+    write_episodes,
+)
+
+__all__ = [
+    "MergeReport",
+    "Run",
+    "config_hash",
+    "discard",
+    "fail",
+    "finish",
+    "is_done",
+    "load",
+    "load_episodes",
+    "lock",
+    "merge",
+    "read_episodes",
+    "read_run",
+    "run_folders",
+    "run_path",
+    "scan",
+    "start",
+    "verify",
+    "write_episodes",
+]
+_HASH = re.compile(r"[0-9a-f]{12}")
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run folder says. `problem` explains a run that failed or is damaged."""
+
+    path: Path
+    status: Status
+    task: str = ""
+    agent: str = ""
+    seed: int = 0
+    config_hash: str = ""
+    config: dict[str, Any] = field(default_factory=dict)
+    provenance: list[dict[str, Any]] = field(default_factory=list)
+    summary: dict[str, Any] | None = None
+    problem: str = ""
+
+
+def read_run(run_dir: Path) -> Run:
+    """What the folder says; a damaged or newer folder is a `Run` with its problem, not an error."""
+    try:
+        digests = manifest(run_dir)
+        return _unfinished(run_dir) if digests is None else _finished(run_dir, digests)
+    except DamagedFile as error:
+        return Run(run_dir, Status.DAMAGED, problem=str(error))
+
+
+def _finished(run_dir: Path, digests: dict[str, str]) -> Run:
+    run = _described(run_dir, read_listed(run_dir, digests, CONFIG, files.MAX_JSON_BYTES))
+    path = run_dir / SUMMARY
+    data = read_listed(run_dir, digests, SUMMARY, files.MAX_JSON_BYTES)
+    summary = files.parse_json(path, data)
+    identity = {"task": run.task, "agent": run.agent, "seed": run.seed}
+    if not isinstance(summary, dict) or not summary.keys() >= SUMMARY_FIELDS:
+        raise DamagedFile(path, "lacks fields of a summary")
+    if {name: summary[name] for name in identity} != identity:
+        raise DamagedFile(path, "belongs to another run")
+    try:
+        status = Status(summary["status"])
+    except ValueError:
+        raise DamagedFile(path, f"has the unknown status {summary['status']!r}") from None
+    return replace(run, status=status, summary=summary)
+
+
+def _unfinished(run_dir: Path) -> Run:
+    if files.is_locked(run_dir / LOCK):
+        status, problem = Status.RUNNING, ""
+    elif (run_dir / FAILURE).exists():
+        failure = files.check_format(run_dir / FAILURE, files.read_json(run_dir / FAILURE), FORMAT)
+        status, problem = Status.FAILED, str(failure.get("message"))
+    else:
+        status, problem = Status.INTERRUPTED, ""
+    try:
+        data = files.read_bytes(run_dir / CONFIG, files.MAX_JSON_BYTES)
+    except FileNotFoundError:  # stopped before its first write
+        return Run(run_dir, status, problem=problem)
+    return replace(_described(run_dir, data), status=status, problem=problem)
+
+
+def _described(run_dir: Path, data: bytes) -> Run:
+    """Who the run is, from its `config.json`, which must belong to this folder."""
+    path = run_dir / CONFIG
+    record = files.check_format(path, files.parse_json(path, data), FORMAT)
+    config = record.get("config")
+    try:
+        if not isinstance(config, dict) or not belongs(run_dir, config):
+            raise UsageError("the path and the config disagree")
+    except (KeyError, AttributeError, TypeError, UsageError) as error:
+        raise DamagedFile(path, "describes another run than its folder") from error
+    return Run(
+        run_dir,
+        Status.PENDING,
+        task=config["task"],
+        agent=config["agent"],
+        seed=seed_of(run_dir),
+        config_hash=config_hash(config),
+        config=config,
+        provenance=record.get("provenance", []),
+    )
+
+
+def run_folders(root: Path) -> Iterator[Path]:
+    """Every run folder under `root`, in the order of the names; links are not followed."""
+    if not root.is_dir():
+        raise UsageError(f"{root} is not a folder: expected the one that runs were written to")
+    with os.scandir(root) as entries:
+        names = sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
+    for name in names:
+        if SEED_FOLDER.fullmatch(name) and _HASH.fullmatch(root.name):
+            yield root / name
+        else:
+            yield from run_folders(root / name)
+
+
+def scan(root: Path) -> Iterator[Run]:
+    """Every run under `root` as its small files describe it; `verify` checks the large ones."""
+    return map(read_run, run_folders(root))
+
+
+def _finished_runs(root: Path) -> Iterator[Run]:
+    for run in scan(root):
+        if run.status is Status.DAMAGED:
+            raise DamagedFile(run.path, f"cannot be part of a table: {run.problem}")
+        if run.summary is not None:
+            yield run
+
+
+def load(root: Path | str) -> pl.DataFrame:
+    """One row per finished run: its summary, and its config in columns named `config.*`."""
+    rows = [
+        {
+            **{"task": run.task, "agent": run.agent, "seed": run.seed},
+            **(run.summary or {}),
+            **{"config_hash": run.config_hash, "path": str(run.path)},
+            **_flat("config", run.config),
+        }
+        for run in _finished_runs(Path(root))
+    ]
+    # Not strict: runs may give a column as 1 and as 0.5.
+    table = pl.DataFrame(rows, infer_schema_length=None, strict=False)
+    return table.sort("task", "agent", "config_hash", "seed") if rows else table
+
+
+def _flat(prefix: str, value: Any) -> dict[str, Any]:
+    """Nested tables as one level of dotted names; a list as its JSON text, which groups well."""
+    if isinstance(value, list):
+        return {prefix: files.canonical_json(value).decode()}
+    if not isinstance(value, dict):
+        return {prefix: value}
+    return {k: v for name in value for k, v in _flat(f"{prefix}.{name}", value[name]).items()}
+
+
+def load_episodes(root: Path | str) -> pl.DataFrame:
+    """The episode records of every finished run, each row with the run it belongs to."""
+    runs = list(_finished_runs(Path(root)))
+    paths = [run.path / EPISODES for run in runs]
+    tables = from_parquet(paths, [episodes_content(run.path) for run in runs])
+    named = [
+        table.select(
+            *(pl.lit(getattr(run, name)).alias(name) for name in ("task", "agent", "config_hash")),
+            pl.lit(run.seed, dtype=pl.Int64).alias("seed"),
+            pl.all(),
+        )
+        for run, table in zip(runs, tables, strict=True)
+    ]
+    return pl.concat(named, how="diagonal_relaxed") if named else pl.DataFrame()
+
+
+@dataclass
+class MergeReport:
+    """What `merge` did with each finished run of the source."""
+
+    copied: list[Path] = field(default_factory=list)
+    kept: list[Path] = field(default_factory=list)  # the target had the same result
+    conflicts: list[Path] = field(default_factory=list)  # the target has another result: kept
+    damaged: list[str] = field(default_factory=list)  # not copied, with the reason
+    busy: list[Path] = field(default_factory=list)  # a process is at work in the target's folder
+
+
+def merge(source: Path, target: Path) -> MergeReport:
+    """Copy the finished runs of `source` into `target`.
+
+    Repeating it changes nothing, and several sources give the same target in any order. Two
+    results of one run agree if their episodes are equal; then they differ in timings at most,
+    and the one whose manifest sorts first stays. If they disagree, the target's stays.
+    """
+    report = MergeReport()
+    for run_dir in run_folders(source):
+        run = read_run(run_dir)
+        copy = target / run_dir.relative_to(source)
+        try:
+            if run.status is Status.DAMAGED:
+                report.damaged.append(run.problem)
+            elif run.summary is not None:
+                content = _content(run_dir)
+                with lock(copy):
+                    _merge_run(copy, content, report)
+        except DamagedFile as error:
+            report.damaged.append(str(error))
+        except Locked:
+            report.busy.append(copy)
+    return report
+
+
+def _content(run_dir: Path) -> dict[str, bytes]:
+    """The files of a finished run, each checked; the manifest comes last."""
+    digests = manifest(run_dir) or {}
+    content = {name: read_listed(run_dir, digests, name, MAX_FILE_BYTES) for name in digests}
+    return {**content, DONE: files.read_bytes(run_dir / DONE, files.MAX_JSON_BYTES)}
+
+
+def _merge_run(copy: Path, theirs: dict[str, bytes], report: MergeReport) -> None:
+    try:
+        ours = _content(copy)
+    except UnsupportedFormat:
+        raise
+    except (FileNotFoundError, DamagedFile):  # unfinished or damaged: no result to keep
+        ours = None
+    if ours is not None and ours[EPISODES] != theirs[EPISODES]:
+        report.conflicts.append(copy)
+    elif ours is not None and ours[DONE] <= theirs[DONE]:
+        report.kept.append(copy)
+    else:
+        discard(copy)
+        for name, data in theirs.items():
+            files.make_folder((copy / name).parent)
+            files.write_bytes(copy / name, data)
+        report.copied.append(copy)

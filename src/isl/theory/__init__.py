@@ -1,0 +1,1 @@
+"""The paper's mathematics: no agent, no training loop."""

@@ -1,0 +1,1 @@
+"""Other people's environments: stepped side by side, checked and timed."""

@@ -1,0 +1,256 @@
+"""Python environments as the host loop sees them: E of them side by side, arrays in and out.
+
+`PythonEnvs` steps single Gymnasium environments itself and resets each episode with a seed derived
+from (task, seed, environment, episode). An environment that keeps Gymnasium's promise (the same
+seed and the same actions, the same episode) can therefore be brought back to where it was, by
+repeating the actions of its open episode. `VectorEnvs` drives a Gymnasium `VectorEnv`, whose
+episodes cannot be seeded one by one: restored, it begins new ones.
+
+Environments are other people's code: whatever they raise, and whatever they return that cannot be
+learned from, becomes an `EnvironmentFault` that names the step (isl.training.python_envs.guard).
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any, NamedTuple, Protocol
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import VectorEnv
+from numpy.typing import NDArray
+
+from isl.envs import spaces
+from isl.errors import UsageError
+from isl.storage.checkpoint import AnyLength
+from isl.training import rng
+from isl.training.python_envs.guard import EnvGuard
+from isl.training.python_envs.step_limit import StepLimit
+
+REPEATABLE_STEPS = 100_000  # of an open episode; a longer one is not brought back but begun anew
+
+
+class Outcome(NamedTuple):
+    """What one step of all environments gave; every array has the leading axis [E]."""
+
+    next_obs: NDArray[Any]  # what the step led to: at the end of an episode its last observation
+    reward: NDArray[Any]
+    discount: NDArray[Any]  # 0 at termination, 1 otherwise (truncation included)
+    last: NDArray[np.bool_]  # the episode is over
+    real: NDArray[np.bool_]  # False where the environment only began a new episode
+    obs: NDArray[Any]  # where the next step is taken; not `next_obs` where an episode is over
+
+
+class Envs(Protocol):
+    """What the host loop needs."""
+
+    width: int  # E
+    skips: bool  # whether steps can be unreal
+    observations: spaces.Observations
+    actions: spaces.Actions
+
+    def reset(self) -> NDArray[Any]:
+        """New episodes everywhere: their first observations [E, …]."""
+
+    def step(self, action: NDArray[Any]) -> Outcome:
+        """One step everywhere, new episodes begun where one ended."""
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """What `restore` needs, for checkpoints."""
+
+    def template(self) -> dict[str, Any]:
+        """What `state` looks like."""
+
+    def restore(
+        self, state: dict[str, NDArray[Any]], obs: NDArray[Any], counter: int
+    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        """Back to where `obs` was seen: (observations, whether a new episode had to be begun)."""
+
+
+class PythonEnvs:
+    """Single environments, one after the other."""
+
+    skips = False
+
+    def __init__(
+        self,
+        envs: list[gymnasium.Env[Any, Any]],
+        task: str,
+        seed: int,
+        limit: StepLimit | None = None,
+    ) -> None:
+        self._envs = envs
+        self._task, self._seed = task, seed
+        self.width = len(envs)
+        self.observations = spaces.observations(envs[0].observation_space)
+        self.actions = spaces.actions(envs[0].action_space)
+        self._guard = EnvGuard(task, self.observations, self.width, limit)
+        self._episodes = np.full(self.width, -1, np.int64)  # the number of the open one
+        self._taken: list[list[int]] = [[] for _ in envs]  # actions of the open episode
+        self._all_real = np.ones(self.width, np.bool_)
+
+    def reset(self) -> NDArray[Any]:
+        return np.stack([self._begin(i) for i in range(self.width)])
+
+    def step(self, action: NDArray[Any]) -> Outcome:
+        width, guard = self.width, self._guard
+        guard.step += 1
+        seen: list[NDArray[Any]] = []
+        reward = np.empty(width, np.float32)
+        discount = np.ones(width, np.float32)
+        last = np.zeros(width, np.bool_)
+        for i, index in enumerate(action.tolist()):
+            with guard.watching(i):
+                obs, gain, terminated, truncated, _ = self._envs[i].step(self.actions.decode(index))
+                seen.append(guard.observed(obs))
+                reward[i] = guard.rewarded(gain)
+                if terminated:
+                    discount[i] = 0.0
+                last[i] = terminated or truncated
+            self._taken[i].append(index)
+        next_obs = np.stack(seen)
+        begun = next_obs
+        if last.any():
+            begun = next_obs.copy()
+            for over in np.flatnonzero(last):
+                begun[over] = self._begin(int(over))
+        return Outcome(next_obs, reward, discount, last, self._all_real, begun)
+
+    def _begin(self, i: int) -> NDArray[Any]:
+        self._episodes[i] += 1
+        self._taken[i] = []
+        return self._first(i)
+
+    def _first(self, i: int) -> NDArray[Any]:
+        """The first observation of the open episode."""
+        stream = f"env/{i}/{self._episodes[i]}"
+        with self._guard.watching(i):
+            obs, _ = self._envs[i].reset(seed=episode_seed(self._task, self._seed, stream))
+            return self._guard.observed(obs)
+
+    def close(self) -> None:
+        """Let go of windows, files and whatever else the environments hold."""
+        for env in self._envs:
+            env.close()
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        lengths = [len(taken) for taken in self._taken]
+        return {
+            "episodes": self._episodes.copy(),
+            "lengths": np.array(lengths, np.int64),
+            "taken": np.array(list(itertools.chain(*self._taken)), np.int32),
+        }
+
+    def template(self) -> dict[str, Any]:
+        counts = np.zeros(self.width, np.int64)
+        return {"episodes": counts, "lengths": counts, "taken": AnyLength(np.int32)}
+
+    def restore(
+        self, state: dict[str, NDArray[Any]], obs: NDArray[Any], counter: int
+    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        self._episodes = state["episodes"].copy()
+        self._guard.step = counter // self.width
+        parts = np.split(state["taken"], np.cumsum(state["lengths"])[:-1])
+        found = obs.copy()
+        anew = np.zeros(self.width, np.bool_)
+        for i, taken in enumerate(parts):
+            anew[i] = not self._repeat(i, taken.tolist(), obs[i])
+            if anew[i]:
+                found[i] = self._begin(i)
+        return found, anew
+
+    def _repeat(self, i: int, taken: list[int], expected: NDArray[Any]) -> bool:
+        """Repeat an episode's actions; whether that led to the observation it led to before."""
+        if len(taken) > REPEATABLE_STEPS:
+            return False
+        obs = self._first(i)
+        for index in taken:
+            with self._guard.watching(i):
+                raw, _, terminated, truncated, _ = self._envs[i].step(self.actions.decode(index))
+                obs = self._guard.observed(raw)
+            if terminated or truncated:
+                return False
+        self._taken[i] = taken
+        return bool(np.array_equal(obs, expected))
+
+
+class VectorEnvs:
+    """A Gymnasium `VectorEnv`, whichever way it resets itself."""
+
+    def __init__(
+        self,
+        envs: VectorEnv[Any, Any, Any],
+        task: str,
+        seed: int,
+        limit: StepLimit | None = None,
+    ) -> None:
+        self._envs = envs
+        self._task, self._seed = task, seed
+        self.width = envs.num_envs
+        self.observations = spaces.observations(envs.single_observation_space)
+        self.actions = spaces.actions(envs.single_action_space)
+        self._guard = EnvGuard(task, self.observations, self.width, limit)
+        # Gymnasium 1.0 knows no other mode than the next-step one, and does not name it.
+        mode = envs.metadata.get("autoreset_mode", "NextStep")
+        self._mode = getattr(mode, "value", mode)
+        if self._mode not in ("NextStep", "SameStep", "Disabled"):
+            raise UsageError(
+                f"autoreset mode {mode!r} is unknown; expected one of Gymnasium's AutoresetMode"
+            )
+        self.skips = self._mode == "NextStep"
+        self._over = np.zeros(self.width, np.bool_)  # next-step mode: the next step only resets
+
+    def reset(self) -> NDArray[Any]:
+        return self._reset("env")
+
+    def _reset(self, stream: str) -> NDArray[Any]:
+        self._over[:] = False
+        with self._guard.watching():
+            obs, _ = self._envs.reset(seed=episode_seed(self._task, self._seed, stream))
+            return self._guard.observed_batch(obs)
+
+    def step(self, action: NDArray[Any]) -> Outcome:
+        self._guard.step += 1
+        with self._guard.watching():
+            return self._step(action)
+
+    def _step(self, action: NDArray[Any]) -> Outcome:
+        raw, reward, terminated, truncated, info = self._envs.step(self.actions.decode(action))
+        obs = self._guard.observed_batch(raw)
+        real = ~self._over
+        last = (np.asarray(terminated) | np.asarray(truncated)) & real
+        next_obs = obs
+        if self._mode == "NextStep":
+            self._over = last
+        elif last.any() and self._mode == "SameStep":
+            next_obs = obs.copy()  # `raw` already belongs to the new episodes
+            for i in np.flatnonzero(last):
+                next_obs[i] = self._guard.observed(info["final_obs"][i])
+        elif last.any():
+            begun, _ = self._envs.reset(options={"reset_mask": last})
+            obs = self._guard.observed_batch(begun)
+        return Outcome(
+            next_obs,
+            self._guard.rewarded_batch(reward),
+            1.0 - np.asarray(terminated, np.float32),
+            last,
+            real,
+            obs,
+        )
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        return {}
+
+    def template(self) -> dict[str, Any]:
+        return {}
+
+    def restore(
+        self, state: dict[str, NDArray[Any]], obs: NDArray[Any], counter: int
+    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+        self._guard.step = counter // self.width
+        return self._reset(f"env/restored at {counter}"), np.ones(self.width, np.bool_)
+
+
+def episode_seed(task: str, seed: int, stream: str) -> int:
+    """A seed for `env.reset`, from the same hash as every other stream."""
+    return int(rng.stream_key(task, seed, stream)[0] >> 1)

@@ -1,0 +1,137 @@
+"""The command line as a user meets it."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from isl.cli.main import COMMANDS, main
+
+ISL = [sys.executable, "-c", "import sys; from isl.cli.main import main; sys.exit(main())"]
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        ("train deep_see/20", "did you mean 'deep_sea/20'?"),
+        ("train cartpole_swingup/25", "0–19, got 25"),
+        ("train deep_sea/10 --seeds 0", "--seeds must be at least 1, got 0"),
+        ("train deep_sea/10 --first-seed -1", "--first-seed must be at least 0, got -1"),
+        ("train deep_sea/10 --kappa -1", "kappa must be > 0, got -1"),
+        ("train deep_sea/10 --kappa x", "expected a number, got 'x'"),
+        ("train deep_sea/10 --kapa 1", "unknown option --kapa; did you mean --kappa?"),
+        ("train deep_sea/10 --episodes 0", "--episodes must be at least 1, got 0"),
+        ("train deep_sea/10 --workers 0", "--workers must be at least 1, got 0"),
+        ("train deep_sea/10 --out /proc/nowhere", "cannot write to --out /proc/nowhere"),
+        ("train deep_sea/10 --agent dqm", "did you mean dqn?"),
+        ("train deep_sea/10 --agent no.such_agent", "no module named 'no'"),
+        ("train deep_sea/10 --agent json.decoder", "has no Config and no make"),
+        ("train cartpole_swingup/1 --until-solved", "has no goal to visit"),
+        ("train", "the following arguments are required: task"),
+        ("trian deep_sea/10", "unknown command 'trian'; did you mean train?"),
+    ],
+)
+def test_bad_input_is_one_line_and_code_2(command, line, capsys):
+    assert main(command.split()) == 2
+    printed = capsys.readouterr()
+    assert line in printed.err
+    assert printed.err.count("\n") == 1
+    assert printed.out == ""
+
+
+def test_help_names_every_command(capsys):
+    assert main(["--help"]) == 0
+    printed = capsys.readouterr().out
+    assert all(f"isl {name}" in printed for name in COMMANDS)
+
+
+def test_list_shows_agents_tasks_and_hyper_parameters(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert main(["list"]) == 0
+    printed = capsys.readouterr().out
+    for word in ("deep_sea_stochastic/20", "boot_dqn", "--kappa", "--mask-probability", "sbeed"):
+        assert word in printed
+
+
+def test_a_narrow_terminal_still_names_every_preset(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["list"]) == 0
+    (line,) = re.findall(r"presets: [^┏]*", capsys.readouterr().out)
+    assert {"auto", "deep_sea", "deep_sea_tables", "deep_sea_stochastic_tables"} <= set(
+        re.findall(r"\w+", line)
+    )
+
+
+def test_train_learns_repeats_its_bits_and_continues(tmp_path):
+    """Deep Sea 10 is solved; two processes on two cores, or one on one, give the same bytes."""
+    command = [*ISL, "train", "deep_sea/10", "--seeds", "2", "--until-solved"]
+    two = subprocess.run(
+        [*command, "--out", tmp_path / "two"], capture_output=True, text=True, check=True
+    )
+    assert "2 of 2 seeds solved" in two.stdout
+    folders = sorted((tmp_path / "two").glob("deep_sea/10/isl/*/seed-*"))
+    for folder in folders:
+        summary = json.loads((folder / "summary.json").read_text())
+        assert summary["status"] == "done"
+        assert summary["solved_episode"] < 1_000
+        assert summary["best_return"] == pytest.approx(0.99, abs=1e-6)
+        assert pl.read_parquet(folder / "episodes.parquet")["goal_visits"][-1] == 10
+
+    one_core = ["taskset", "-c", "0"] if Path("/usr/bin/taskset").exists() else []
+    subprocess.run(
+        [*one_core, *command, "--workers", "1", "--seeds", "1", "--out", tmp_path / "one"],
+        capture_output=True,
+        check=True,
+    )
+    name = folders[0].relative_to(tmp_path / "two")
+    for file in ("episodes.parquet", "checkpoint/final.safetensors"):
+        assert (folders[0] / file).read_bytes() == (tmp_path / "one" / name / file).read_bytes()
+
+    again = subprocess.run(
+        [*command, "--out", tmp_path / "two"], capture_output=True, text=True, check=True
+    )
+    assert "2 of 2 seeds solved" in again.stdout
+    assert "started" not in again.stdout
+
+
+def test_an_agent_of_the_users_own(tmp_path):
+    """The documentation's example, from a folder outside the package."""
+    example = Path(__file__).parents[2] / "docs" / "examples" / "my_agent.py"
+    package = tmp_path / "my_pkg"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "my_agent.py").write_text(example.read_text())
+    ended = subprocess.run(
+        [*ISL, "train", "deep_sea/3", "--agent", "my_pkg.my_agent", "--episodes", "300"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr + ended.stdout
+    assert list((tmp_path / "runs").glob("deep_sea/3/my_pkg.my_agent/*/seed-0/DONE.json"))
+
+
+def test_a_run_that_raises_is_recorded_and_named(tmp_path):
+    (tmp_path / "broken_agent.py").write_text(
+        "from tests.support.counting_agent import Config\n"
+        "def make(*_):\n    raise RuntimeError('no such thing')\n"
+    )
+    package = tmp_path / "broken"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (tmp_path / "broken_agent.py").rename(package / "agent.py")
+    ended = subprocess.run(
+        [*ISL, "train", "deep_sea/3", "--agent", "broken.agent"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(Path(__file__).parents[2]), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert "deep_sea/3 broken.agent seed 0: failed: RuntimeError: no such thing" in ended.stdout

@@ -1,0 +1,117 @@
+"""`isl status` and `isl merge` as a user meets them."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from isl.cli.main import main
+from isl.storage import files, requests, run_folder, store
+from tests.support.fault_injection import CONFIG, summary, write_run
+
+
+@pytest.fixture
+def fast_disk(monkeypatch):
+    monkeypatch.setattr(files.steps, "fsync", lambda fd: None)
+    monkeypatch.setattr(files.steps, "fsync_dir", lambda path: None)
+
+
+def test_counts_and_what_is_left(tmp_path, capsys, fast_disk):
+    done = [write_run(tmp_path, seed) for seed in range(3)]
+    files.write_json(done[2] / "failure.json", {"format": 1, "message": "no such thing"})
+    (done[2] / "DONE.json").unlink()
+    asked = [store.run_path(tmp_path, CONFIG, seed) for seed in range(10)]
+    note = requests.write(tmp_path, asked)
+    requests.note_time_left(note, 600.0)
+    with store.lock(asked[3]):
+        store.start(asked[3], CONFIG)
+        assert main(["status", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    header, row = [line for line in printed.splitlines() if line.startswith(("┃", "│"))][:2]
+    cells = dict(
+        zip(
+            (cell.strip() for cell in header.split("┃")[1:-1]),
+            (cell.strip() for cell in row.split("│")[1:-1]),
+            strict=True,
+        )
+    )
+    assert (cells["done"], cells["running"], cells["failed"], cells["left"]) == ("2", "1", "1", "6")
+    assert cells["solved"] == "0 of 2"
+    assert "2 of 10 runs done, about 10 minutes left" in printed
+    assert "failed: no such thing" in printed
+
+
+def test_verify_names_every_damaged_file(tmp_path, capsys, fast_disk):
+    runs = [write_run(tmp_path, seed) for seed in range(4)]
+    assert main(["status", str(tmp_path), "--verify"]) == 0
+    assert "4 runs verified" in capsys.readouterr().out
+    (runs[1] / "episodes.parquet").write_bytes(b"x")
+    (runs[1] / "summary.json").unlink()
+    (runs[3] / "checkpoint" / "step-000000000007.safetensors").write_bytes(b"x")
+    assert main(["status", str(tmp_path), "--verify"]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert [sum(str(run) in line for line in lines) for run in runs] == [0, 2, 0, 1]
+    assert any(str(runs[1] / "episodes.parquet") in line for line in lines)
+    assert any(str(runs[3] / "checkpoint") in line for line in lines)
+
+    assert main(["status", str(tmp_path), "--verify", "--redo-damaged"]) == 0
+    assert [run_folder.is_done(run) for run in runs] == [True, False, True, False]
+    capsys.readouterr()
+    assert main(["status", str(tmp_path), "--verify"]) == 0
+
+
+def test_results_of_a_newer_version_are_never_deleted(tmp_path, capsys, fast_disk):
+    run = write_run(tmp_path)
+    files.write_sealed_json(run / "DONE.json", {"format": 99})
+    assert main(["status", str(tmp_path), "--redo-damaged"]) == 1
+    assert "another version" in capsys.readouterr().err
+    assert (run / "episodes.parquet").exists()
+
+
+def test_600_runs_are_shown_at_once_and_without_jax(tmp_path, fast_disk, monkeypatch):
+    monkeypatch.setattr(run_folder, "provenance", lambda: {"cpu": "any"})
+    configs = [{**CONFIG, "kappa": float(k)} for k in range(20)]
+    for config in configs:
+        for seed in range(30):
+            run_dir = store.run_path(tmp_path, config, seed)
+            files.make_folder(run_dir)
+            store.start(run_dir, config)
+            files.write_bytes(run_dir / "episodes.parquet", b"not read by status")
+            store.finish(run_dir, summary(seed))
+    script = (
+        "import sys, time\nfrom isl.cli.main import main\ncode = main(['status', sys.argv[1]])\n"
+        "assert 'jax' not in sys.modules, 'isl status imports JAX'\n"
+        "print('seconds', time.process_time())\nsys.exit(code)"
+    )
+    arguments = [sys.executable, "-c", script, tmp_path]
+    ended = subprocess.run(arguments, capture_output=True, text=True, check=True)
+    assert "600 of 600 runs done" in ended.stdout
+    assert "kappa=7.0" in ended.stdout
+    # Of the processor, imports included: not disturbed by what else the machine does.
+    assert float(ended.stdout.split()[-1]) < 2
+
+
+def test_an_old_estimate_is_not_shown(tmp_path, fast_disk, monkeypatch):
+    note = requests.write(tmp_path, [tmp_path / "a"])
+    requests.note_time_left(note, 600.0)
+    (request,) = requests.read(tmp_path)
+    assert request.seconds_left == pytest.approx(600, abs=5)
+    later = time.time() + 1000
+    monkeypatch.setattr(requests.time, "time", lambda: later)
+    (request,) = requests.read(tmp_path)
+    assert request.seconds_left is None
+    note.write_text("[")
+    assert requests.read(tmp_path) == []
+
+
+def test_merge_copies_and_reports(tmp_path, capsys, fast_disk):
+    for seed in (0, 1):
+        write_run(tmp_path / "a", seed)
+    write_run(tmp_path / "b", 1, goal=4)
+    assert main(["merge", str(tmp_path / "a"), str(tmp_path / "b")]) == 1
+    printed = capsys.readouterr()
+    assert "1 runs copied, 0 were there already" in printed.out
+    assert "has another result" in printed.err
+    assert main(["merge", str(tmp_path / "b"), str(tmp_path / "c")]) == 0
+    assert main(["merge", str(tmp_path / "nowhere"), str(tmp_path / "c")]) == 2

@@ -1,0 +1,362 @@
+"""The practitioner's door: learn, predict, inspect, save, load, callbacks."""
+
+import subprocess
+import sys
+
+import flax.linen as nn
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from gymnasium.spaces import Box, Discrete, MultiDiscrete
+
+from isl import DQN, ISL, SBEED, UBE, BootDQN
+from isl.agents.wrappers.normalise_observations import Statistics, include, normalise
+from isl.errors import DamagedFile, UnsupportedFormat, UsageError
+from isl.model.callbacks import BaseCallback, CheckpointCallback, EvalCallback
+from isl.model.model import load
+from isl.storage import checkpoint
+
+TINY = {"hidden": (4,), "batch_size": 4, "learning_starts": 16}
+
+
+def quiet(model, steps, **options):
+    return model.learn(steps, progress_bar=False, **options)
+
+
+def same(one, other):
+    ours, theirs = jax.tree.leaves(one), jax.tree.leaves(other)
+    return len(ours) == len(theirs) and all(map(np.array_equal, ours, theirs))
+
+
+class PixelSea(gymnasium.Env):
+    """A 5 × 5 Deep Sea seen as a picture; two actions, written as one of two levers."""
+
+    observation_space = Box(0, 255, (5, 5, 1), np.uint8)
+    action_space = MultiDiscrete([2, 1])
+
+    def reset(self, *, seed=None, options=None):
+        super().reset(seed=seed)
+        self._row = self._column = 0
+        return self._picture(), {}
+
+    def step(self, action):
+        assert self.action_space.contains(action)
+        right = int(action[0])
+        goal = right and self._column == 4
+        self._column = min(max(self._column + 2 * right - 1, 0), 4)
+        self._row += 1
+        return self._picture(), float(goal) - 0.002 * right, self._row == 5, False, {}
+
+    def _picture(self):
+        picture = np.zeros((5, 5, 1), np.uint8)
+        if self._row < 5:
+            picture[self._row, self._column] = 255
+        return picture
+
+
+def test_an_image_environment_end_to_end():
+    model = quiet(DQN(PixelSea(), hidden=(8,), batch_size=8, learning_starts=16), 60)
+    storage = model._loop.state()["device"]["storage"]
+    assert storage.obs.dtype == storage.next_obs.dtype == np.uint8
+    assert storage.obs.shape == (60, 5, 5, 1)
+    obs, _ = model.env.reset()
+    action, _ = model.predict(obs)
+    assert model.action_space.contains(action)
+    many, _ = model.predict(np.stack([obs] * 3))
+    assert many.shape == (3, 2)
+    assert model.inspect(obs)["q"].shape == (2,)
+
+
+@pytest.mark.parametrize("model_class", [ISL, BootDQN, UBE, SBEED, DQN])
+def test_every_agent_predicts_and_is_inspected(model_class):
+    model = model_class("CartPole-v1", **TINY)
+    obs = np.zeros(4, np.float32)
+    action, state = model.predict(obs)
+    assert action in (0, 1)
+    assert state is None
+    assert model.inspect(obs)["policy"].sum() == pytest.approx(1, abs=1e-5)
+    many, state = model.predict(np.zeros((3, 4), np.float32), deterministic=False)
+    assert many.shape == (3,)
+    _, later = model.predict(
+        np.zeros((3, 4), np.float32),
+        state=state,
+        episode_start=np.array([False, False, False]),
+        deterministic=False,
+    )
+    assert same(state, later)  # what was drawn for an episode lasts until it ends
+
+
+def test_isl_shows_its_beliefs():
+    beliefs = ISL("deep_sea/3", **TINY).inspect(0)
+    assert {"q", "ell", "policy", "pareto"} <= set(beliefs)
+    assert all(beliefs[name].shape == (2,) for name in ("q", "ell", "policy", "pareto"))
+
+
+def test_the_preset_of_a_task_is_the_default_and_can_be_overridden():
+    stochastic = ISL("deep_sea_stochastic/3", kappa=2.5)
+    assert (stochastic.config.steps, stochastic.config.kappa) == (10, 2.5)
+    with pytest.raises(UsageError, match="did you mean kappa"):
+        ISL("deep_sea/3", kapa=1.0)
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory):
+    """A host model with everything that draws and counts, half way; and one that went on."""
+    path = tmp_path_factory.mktemp("half") / "half.isl"
+    model = BootDQN("CartPole-v1", seed=3, normalize=True, ensemble=2, replay_capacity=70, **TINY)
+    quiet(model, 45)
+    model.save(path)
+    quiet(model, 45, reset_num_timesteps=False)
+    return path, model
+
+
+def test_a_loaded_model_goes_on_as_if_never_saved(half):
+    path, whole = half
+    model = quiet(BootDQN.load(path, env="CartPole-v1"), 45, reset_num_timesteps=False)
+    assert model.num_timesteps == whole.num_timesteps == 90
+    assert same(model.learner, whole.learner)
+    assert same(model._loop.state(), whole._loop.state())
+    assert model.episodes.finished == whole.episodes.finished
+    assert same(model.episodes.state(), whole.episodes.state())
+
+
+def test_a_model_of_a_compiled_task_goes_on_as_if_never_saved(tmp_path):
+    model = quiet(DQN("deep_sea/3", seed=1, replay_capacity=600, **TINY), 100)
+    model.save(tmp_path / "m.isl")
+    loaded = DQN.load(tmp_path / "m.isl")
+    quiet(model, 100, reset_num_timesteps=False)
+    quiet(loaded, 100, reset_num_timesteps=False)
+    assert loaded.num_timesteps == model.num_timesteps
+    assert same(loaded.learner, model.learner)
+    assert same(loaded._loop.state(), model._loop.state())
+
+
+def test_a_model_can_be_loaded_without_environment_and_given_one_later(half):
+    path, whole = half
+    model = load(path)
+    assert isinstance(model, BootDQN)
+    assert model.env is None
+    assert model.predict(np.zeros(4, np.float32))[0] in (0, 1)
+    with pytest.raises(UsageError, match="set_env"):
+        model.learn(1)
+    with pytest.raises(UsageError, match="made for observation space"):
+        model.set_env("FrozenLake-v1")
+    model.set_env("CartPole-v1")
+    assert same(quiet(model, 45, reset_num_timesteps=False).learner, whole.learner)
+
+
+def test_without_the_replay_only_what_was_learned_is_kept(half, tmp_path):
+    _, whole = half
+    whole.save(tmp_path / "small.isl", replay=False)
+    model = BootDQN.load(tmp_path / "small.isl", env="CartPole-v1")
+    assert same(model.learner, whole.learner)
+    assert model._loop.steps == 0
+    assert model.num_timesteps == 90
+    assert not same(
+        model._loop.state()["device"]["streams"], whole._loop.state()["device"]["streams"]
+    )
+
+
+def test_a_model_of_another_agent_is_refused(half):
+    with pytest.raises(UsageError, match="holds a model of agent 'boot_dqn', expected isl"):
+        ISL.load(half[0])
+
+
+@pytest.mark.parametrize("damage", ["flipped", "short", "empty", "pickle"])
+def test_a_damaged_model_is_refused(half, tmp_path, damage):
+    data = bytearray(half[0].read_bytes())
+    match damage:
+        case "flipped":
+            data[-20] ^= 1
+        case "short":
+            data = data[: len(data) // 2]
+        case "empty":
+            data = bytearray()
+        case "pickle":
+            data = bytearray(b"cos\nsystem\n(S'touch pwned'\ntR.")
+    path = tmp_path / "bad.isl"
+    path.write_bytes(data)
+    with pytest.raises(DamagedFile):
+        load(path)
+    assert not (tmp_path / "pwned").exists()
+
+
+def forged(half, tmp_path, **changes):
+    """A file with a valid seal and other metadata."""
+    arrays, meta = checkpoint.unpack(half[0], half[0].read_bytes())
+    path = tmp_path / "forged.isl"
+    path.write_bytes(checkpoint.pack(arrays, meta | changes))
+    return path
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"agent": "os.path"}, "holds a model of agent 'os.path'"),
+        ({"hyper": {"gamma": 7}}, "bad hyper-parameter"),
+        ({"hyper": {"no_such": 7}}, "bad hyper-parameter"),
+        ({"observation_space": {"kind": "Discrete", "n": -1, "start": 0}}, "bad observation_space"),
+        ({"observation_space": {"kind": "Box", "shape": [9], "dtype": "float32"}}, "tensor"),
+        ({"action_space": {"kind": "Nonsense"}}, "bad action_space"),
+        ({"width": "two"}, "no valid 'width'"),
+        ({"type": "snapshots"}, "not a model"),
+    ],
+)
+def test_a_forged_model_is_refused(half, tmp_path, changes, words):
+    with pytest.raises((DamagedFile, UsageError), match=words):
+        load(forged(half, tmp_path, **changes))
+
+
+def test_no_environment_is_made_from_a_name_in_a_file(half, tmp_path):
+    path = forged(half, tmp_path, task="this_module_must_not_be_imported:Env-v0", kind="compiled")
+    assert load(path).env is None
+
+
+def test_a_model_of_another_version_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(checkpoint, "FORMAT", 99)
+    path = tmp_path / "future.isl"
+    arrays = {"x": np.zeros(1, np.float32)}
+    path.write_bytes(checkpoint.pack(arrays, {"type": "model"}))
+    monkeypatch.undo()
+    with pytest.raises(UnsupportedFormat):
+        load(path)
+
+
+class Halves(nn.Module):
+    @nn.compact
+    def __call__(self, batch):
+        return batch[:, :2]
+
+
+def test_a_custom_torso_is_given_again_at_load(tmp_path):
+    model = DQN("CartPole-v1", torso=Halves(), **TINY)
+    kernel = model.get_parameters()[".q.params['q']['params']['first']['kernel']"]
+    assert kernel.shape == (4, 2)
+    model.save(tmp_path / "m.isl")
+    with pytest.raises(UsageError, match=r"give torso=Halves"):
+        DQN.load(tmp_path / "m.isl")
+    loaded = DQN.load(tmp_path / "m.isl", torso=Halves())
+    assert same(loaded.learner, model.learner)
+
+
+def test_statistics_are_the_mean_and_the_variance():
+    data = np.random.default_rng(0).normal([5, -3], [2, 0.1], (50, 2)).astype(np.float32)
+    statistics = Statistics(jnp.float32(0), jnp.zeros(2), jnp.zeros(2))
+    for row in data:
+        statistics = include(statistics, row)
+    scaled = normalise(statistics, data)
+    np.testing.assert_allclose(scaled.mean(0), 0, atol=1e-4)
+    np.testing.assert_allclose(scaled.std(0), 1, rtol=1e-4)
+
+
+def test_normalisation_keeps_raw_observations_in_the_replay(half):
+    _, whole = half
+    device = whole._loop.state()["device"]
+    raw = device["storage"].transition.obs
+    statistics = whole.learner.statistics
+    assert float(statistics.seen) == 90
+    recent = raw.mean(axis=0)  # the replay holds the last 70 of the 90 that were counted
+    assert np.abs(recent - statistics.mean).max() < 0.3
+    with pytest.raises(UsageError, match="vectors of numbers"):
+        DQN("deep_sea/3", normalize=True)
+
+
+class Events(BaseCallback):
+    def __init__(self, stop_at):
+        super().__init__()
+        self.seen, self._stop_at = [], stop_at
+
+    def _on_training_start(self):
+        self.seen.append("start")
+
+    def _on_rollout_start(self):
+        self.seen.append("rollout")
+
+    def _on_step(self):
+        self.seen.append(self.num_timesteps)
+        return self.num_timesteps < self._stop_at
+
+    def _on_rollout_end(self):
+        self.seen.append("end of rollout")
+
+    def _on_training_end(self):
+        self.seen.append("end")
+
+
+@pytest.fixture(scope="module")
+def cartpole():
+    return DQN("CartPole-v1", **TINY)
+
+
+def test_callbacks_see_every_event_and_can_end_the_training(cartpole):
+    events = Events(stop_at=2)
+    quiet(cartpole, 10, callback=events)
+    rollout = ["rollout", 1, "end of rollout"]
+    assert events.seen == ["start", *rollout, "rollout", 2, "end of rollout", "end"]
+    assert events.n_calls == cartpole.num_timesteps == 2
+    quiet(cartpole, 10, callback=lambda model: model.num_timesteps < 3)
+    assert cartpole.num_timesteps == 3
+
+
+def test_evaluation_and_checkpoints_on_the_way(cartpole, tmp_path):
+    evaluation = EvalCallback("CartPole-v1", 20, 1, tmp_path / "best", max_steps=30)
+    saving = CheckpointCallback(25, tmp_path / "all", "cart")
+    quiet(cartpole, 50, callback=[evaluation, saving], tensorboard_log=tmp_path / "tb")
+    assert [steps for steps, _ in evaluation.evaluations] == [20, 40]
+    names = sorted(path.name for path in (tmp_path / "all").iterdir())
+    assert names == ["cart_25_steps.isl", "cart_50_steps.isl"]
+    best = DQN.load(tmp_path / "best" / "best_model.isl")
+    assert best.num_timesteps in (20, 40)
+    assert evaluation.best_mean_reward == max(returns[0] for _, returns in evaluation.evaluations)
+    assert list((tmp_path / "tb" / "DQN_1").iterdir())
+    assert cartpole.logger.values["train/n_updates"] == cartpole._loop.updates
+    assert {"rollout/ep_rew_mean", "train/td_error", "eval/mean_reward"} <= set(
+        cartpole.logger.values
+    )
+
+
+def test_num_envs_counts_every_step():
+    model = quiet(DQN("FrozenLake-v1", num_envs=3, **TINY), 31)
+    assert model.num_timesteps == 33
+    with pytest.raises(UsageError, match="num_envs needs the environment's name"):
+        DQN(gymnasium.make("FrozenLake-v1"), num_envs=2)
+
+
+def test_divergence_is_said():
+    class Explosive(PixelSea):
+        observation_space = Discrete(2)
+        action_space = Discrete(2)
+
+        def reset(self, *, seed=None, options=None):
+            return 0, {}
+
+        def step(self, action):
+            return 1, 1e30, False, False, {}
+
+    with pytest.raises(FloatingPointError, match=r"of Explosive, gave .* not finite; try smaller"):
+        quiet(DQN(Explosive(), **TINY), 30)
+
+
+@pytest.mark.parametrize(("steps", "interval"), [(0, 1), (1, 0)])
+def test_senseless_budgets_are_refused(cartpole, steps, interval):
+    with pytest.raises(UsageError, match="must be at least 1"):
+        cartpole.learn(steps, log_interval=interval)
+
+
+def test_import_isl_loads_no_jax_and_registers_the_tasks():
+    code = (
+        "import sys, isl, gymnasium; assert 'jax' not in sys.modules; "
+        "assert 'isl/DeepSea-v0' in gymnasium.registry"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_sb3_evaluates_our_models(cartpole):
+    evaluation = pytest.importorskip(
+        "stable_baselines3.common.evaluation", reason="needs the extra `peers`"
+    )
+    env = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make("CartPole-v1"))
+    mean, _ = evaluation.evaluate_policy(cartpole, env, n_eval_episodes=2)
+    assert mean >= 1
