@@ -18,8 +18,8 @@ import sys
 import tempfile
 from pathlib import Path
 
-from isl.analysis.scores import has_goal
 from isl.cli.main import main as isl
+from isl.envs import has_goal
 from isl.paper.rows import command_of, made_here, row_of
 from isl.paper.table import TABLES, Row, read, read_folder
 from isl.storage import store

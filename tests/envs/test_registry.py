@@ -2,7 +2,9 @@
 
 import pytest
 
-from isl.envs import TASKS, CartpoleSwingup, DeepSea, is_compiled_task, make
+from isl.envs import TASKS, is_compiled_task, make
+from isl.envs.cartpole_swingup import CartpoleSwingup
+from isl.envs.deep_sea import DeepSea
 from isl.errors import UsageError
 
 

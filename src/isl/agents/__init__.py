@@ -1,6 +1,7 @@
-"""The agents. One file each; a new one is a file here and a line below, or a module of your own.
+"""The agents by name. A new one is a file here and a line of `AGENTS`, or a module of your own.
 
-An agent's module offers `Config` and `make` (see isl.agents.base).
+An agent's module offers `Config` and `make` (isl.agents.base). What the rest of the project knows
+of an agent is written here and needs no JAX.
 """
 
 from __future__ import annotations
@@ -10,21 +11,41 @@ import importlib
 import os
 import sys
 from types import ModuleType
+from typing import NamedTuple
 
 from isl.errors import UsageError
 
+
+class Entry(NamedTuple):
+    """A built-in agent."""
+
+    module: str
+    label: str  # in figures, tables and prose
+    about: str  # one line for `isl list`
+    style: int  # its place in the palette (isl.report.palette): alike in every figure
+
+
 AGENTS = {
-    "isl": "isl.agents.isl",
-    "boot_dqn": "isl.agents.boot_dqn",
-    "ube": "isl.agents.ube",
-    "sbeed": "isl.agents.sbeed",
-    "dqn": "isl.agents.dqn",
+    "isl": Entry("isl.agents.isl", "ISL", "the paper's Information Seeking Learner", 0),
+    "boot_dqn": Entry(
+        "isl.agents.boot_dqn", "BSP", "bootstrapped DQN with randomised prior functions", 1
+    ),
+    "ube": Entry("isl.agents.ube", "UBE", "the Uncertainty Bellman Equation", 2),
+    "sbeed": Entry(
+        "isl.agents.sbeed", "SBEED", "the smoothed Bellman equation", 3
+    ),
+    "dqn": Entry("isl.agents.dqn", "DQN (control)", "ε-greedy: no deep exploration", 4),
 }
+
+
+def label(agent: str) -> str:
+    """What an agent is called in figures and tables; a user's own by its dotted path."""
+    return AGENTS[agent].label if agent in AGENTS else agent
 
 
 def load(name: str) -> ModuleType:
     """The module of a built-in agent, or of the user's own by its dotted path."""
-    path = AGENTS.get(name, name)
+    path = AGENTS[name].module if name in AGENTS else name
     if name not in AGENTS and "." not in name:
         close = difflib.get_close_matches(name, AGENTS, n=1)
         hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(AGENTS)}"
@@ -42,7 +63,6 @@ def load(name: str) -> ModuleType:
         raise
     missing = [part for part in ("Config", "make") if not hasattr(module, part)]
     if missing:
-        raise UsageError(
-            f"agent module {name!r} has no {' and no '.join(missing)} (see isl.agents.base)"
-        )
+        lacks = " and no ".join(missing)
+        raise UsageError(f"agent module {name!r} has no {lacks} (see isl.agents.base)")
     return module

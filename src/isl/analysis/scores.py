@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from isl.envs import has_goal
 from isl.errors import UsageError
 
 Scores = Mapping[str, NDArray[np.float64]]  # who → [runs, tasks], each score from 0 to 1
@@ -60,11 +61,6 @@ def summary(runs: pl.DataFrame) -> pl.DataFrame:
 def _quartiles(name: str, values: Sequence[float]) -> dict[str, float]:
     places = {"q1": 0.25, "median": 0.5, "q3": 0.75}
     return {f"{name}_{place}": quantile(values, q) for place, q in places.items()}
-
-
-def has_goal(task: str) -> bool:
-    """Whether a task is solved by visits to its goal."""
-    return task.startswith("deep_sea")
 
 
 # ------------------------------------------------------------------------------- rliable

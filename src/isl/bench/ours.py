@@ -8,16 +8,17 @@ import jax
 import jax.numpy as jnp
 from gymnasium.spaces import Discrete
 
-from isl import agents, envs
+from isl import agents
 from isl.agents.base import Agent
 from isl.bench.limit import adam, isl_products, products
 from isl.bench.timing import Contestant
+from isl.envs.base import Environment
 from isl.experiments.spec import resolve
 from isl.training import replay, rng
 from isl.training.compiled import compile_training
 
 
-def build(task: str, agent: str, overrides: dict[str, Any]) -> tuple[envs.Environment, Agent, Any]:
+def build(task: str, agent: str, overrides: dict[str, Any]) -> tuple[Environment, Agent, Any]:
     """The environment, the agent and its config, with the task's preset."""
     spec = resolve(task, agent, overrides)
     env, config = spec.environment(), spec.config()

@@ -13,7 +13,7 @@ import numpy as np
 from gymnasium.spaces import Discrete, Space
 from numpy.typing import NDArray
 
-from isl.analysis.scores import has_goal
+from isl.envs import has_goal
 from isl.errors import UsageError
 from isl.experiments.running.recording import snapshots
 from isl.report import inspection_page

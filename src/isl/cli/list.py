@@ -26,16 +26,12 @@ def run(options: argparse.Namespace) -> ExitCode:
     if not options.agent:
         table = Table("task", "what it is", title="tasks", title_justify="left")
         for family in envs.TASKS.values():
-            first, last = family.numbers[0], family.numbers[-1]
-            numbers = (
-                f"{family.number} {first}…{last}" if last < 100 else f"{family.number} ≥ {first}"
-            )
-            table.add_row(family.example, f"{family.about} ({numbers})")
+            numbers = f" ({family.number} {family.numbers})" if family.number else ""
+            table.add_row(family.example, family.about + numbers)
         console.print(table)
         table = Table("agent", "what it is", title="agents", title_justify="left")
-        for name, module in modules.items():
-            about = (module.__doc__ or "").strip().splitlines()[0]
-            table.add_row(name, about)
+        for name, entry in agents.AGENTS.items():
+            table.add_row(name, f"{entry.label}: {entry.about}")
         console.print(table)
         # In full: a narrow terminal cuts the heads of the columns below.
         console.print(f"presets: {', '.join(presets.names())}")

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table
 
 from isl.analysis import scores
+from isl.envs import has_goal
 from isl.errors import DamagedFile, Locked, UnsupportedFormat
 from isl.status import ExitCode, Status
 from isl.storage import requests, run_folder, store
@@ -134,7 +135,7 @@ def _measures(runs: list[Run]) -> list[str]:
         return ["", "", ""]
     best = [s["best_return"] for s in summaries if s["best_return"] is not None]
     shown = f"{scores.quantile(best, 0.5):.4g}" if best else ""
-    if not scores.has_goal(summaries[0]["task"]):
+    if not has_goal(summaries[0]["task"]):
         return ["", "", shown]
     took = [float(s["solved_episode"] or "inf") for s in summaries]
     solved = sum(s["solved_episode"] is not None for s in summaries)

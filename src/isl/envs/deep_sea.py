@@ -126,6 +126,11 @@ class DeepSea:
         )
 
 
+def stochastic_deep_sea(size: int, mapping_seed: int = 42) -> DeepSea:
+    """Deep Sea Stochastic."""
+    return DeepSea(size, stochastic=True, mapping_seed=mapping_seed)
+
+
 def _slip_and_noise(key: jax.Array, size: int) -> tuple[jax.Array, jax.Array]:
     """(True with probability 1/size, a standard normal number) from one call of the generator."""
     words = jax.random.bits(key, (2,), jnp.uint32)

@@ -39,9 +39,7 @@ class RunSpec:
 
     def environment(self) -> Environment:
         """The compiled task."""
-        if self.mapping_seed is None:
-            return envs.make(self.task)
-        return envs.make(self.task, mapping_seed=self.mapping_seed)
+        return envs.make(self.task, **envs.parameters_of(self.task, vars(self)))
 
     def config(self) -> config.Config:
         """The agent's hyper-parameters, checked."""
@@ -62,18 +60,18 @@ def resolve(
     preset: str | None = None,
 ) -> RunSpec:
     """Preset, then overrides, then the rest of the defaults; every name and bound is checked."""
-    family = task.partition("/")[0]
-    has_goal = family.startswith("deep_sea")
-    if mapping_seed is not None and not has_goal:
+    family = envs.family_of(task)
+    known = {} if family is None else family.parameters
+    if mapping_seed is not None and "mapping_seed" not in known:
         raise UsageError(f"--mapping-seed is for Deep Sea tasks, not for {task}")
-    if until_solved and not has_goal:
-        raise UsageError(f"--until-solved is for Deep Sea tasks: {task} has no goal to visit")
-    if not envs.is_compiled_task(task):
+    if until_solved and not envs.has_goal(task):
+        raise UsageError(f"--until-solved is for tasks with a goal to visit; {task} has none")
+    if family is None:
         return _resolve_gymnasium(task, agent, overrides, timesteps, episodes, cohort_width, preset)
     if timesteps is not None:
         raise UsageError(f"--timesteps is for Gymnasium environments; {task} takes --episodes")
-    if has_goal and mapping_seed is None:
-        mapping_seed = 42  # bsuite's
+    if mapping_seed is None:
+        mapping_seed = known.get("mapping_seed")
     spec = RunSpec(task, agent, {}, 1, until_solved, mapping_seed, cohort_width)
     env = spec.environment()
     if episodes is None:

@@ -118,8 +118,7 @@ def _make(name: str) -> gymnasium.Env[Any, Any]:
     try:
         return gymnasium.make(name)
     except (gymnasium.error.Error, ModuleNotFoundError) as error:
-        known = ", ".join(family.example for family in envs.TASKS.values())
         reason = " ".join(str(error).split())
         raise UsageError(
-            f"no environment called {name!r}: {reason} (compiled tasks: {known})"
+            f"no environment called {name!r}: {reason} (compiled tasks: {envs.examples()})"
         ) from None

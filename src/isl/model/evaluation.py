@@ -92,18 +92,13 @@ def playable(env: Any, render_mode: str | None = None) -> gymnasium.Env[Any, Any
 
 def _twin(task: Environment, render_mode: str | None) -> gymnasium.Env[Any, Any]:
     """A compiled task's Gymnasium version: drawn and fast for ours, compiled calls for others."""
-    if isinstance(task, envs.DeepSea):
-        return gymnasium.make(
-            "isl/DeepSea-v0",
-            size=task.size,
-            stochastic=task.stochastic,
-            mapping_seed=task.mapping_seed,
-            render_mode=render_mode,
-        )
-    if isinstance(task, envs.CartpoleSwingup):
-        return gymnasium.make(
-            "isl/CartpoleSwingup-v0", difficulty=task.difficulty, render_mode=render_mode
-        )
+    family, number = envs.family_of(task.name), envs.number_of(task.name)
+    if family is not None and family.twin is not None:
+        arguments = dict(family.twin_arguments)
+        if number is not None:
+            arguments[family.twin_number] = number
+        arguments |= {name: getattr(task, name) for name in family.parameters}
+        return gymnasium.make(family.twin, render_mode=render_mode, **arguments)
     from isl.envs.adapters import TaskEnv
 
     return TaskEnv(task)

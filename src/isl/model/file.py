@@ -177,7 +177,7 @@ class ModelFile:
         """The compiled task of ours that the model was trained on, or None."""
         if self.kind != "compiled" or not envs.is_compiled_task(self.task):
             return None
-        return envs.make(self.task, mapping_seed=self._meta["mapping_seed"])
+        return envs.make(self.task, **envs.parameters_of(self.task, self._meta))
 
     def learner(self, agent: Agent) -> Any:
         """The learned state, for the agent that the file describes."""

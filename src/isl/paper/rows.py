@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from isl.analysis.scores import has_goal
+from isl.envs import has_goal
 from isl.experiments.spec import RunSpec, resolve
 from isl.paper.table import Row, settings_of
 from isl.storage import files, run_folder, store

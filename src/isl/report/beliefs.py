@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isl.analysis.scores import has_goal
+from isl.envs import has_goal
 from isl.errors import DamagedFile
 from isl.experiments.running.recording import snapshots
 from isl.report.collect import Collected, Group

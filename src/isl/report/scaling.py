@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from isl.analysis.scores import has_goal, quantile
+from isl.analysis.scores import quantile
+from isl.envs import has_goal
 from isl.report.charts import CROSS, DOT, MEANING, SQUARE, Chart, Series, in_order
 from isl.report.collect import Group
 from isl.storage.store import Run

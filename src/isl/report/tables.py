@@ -10,7 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from isl.analysis.scores import has_goal, quantile
+from isl.analysis.scores import quantile
+from isl.envs import has_goal
 from isl.report.collect import Collected, Group
 from isl.status import Status
 
