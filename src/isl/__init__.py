@@ -1,7 +1,7 @@
 """Deep exploration for reinforcement learning, compiled.
 
-from isl import ISL
-model = ISL("MountainCar-v0").learn(100_000)
+from isl import Seeker
+model = Seeker("MountainCar-v0").learn(100_000)
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import gymnasium
 
 if TYPE_CHECKING:
-    from isl.model.model import DQN, ISL, SBEED, UBE, BootDQN
+    from isl.model import DQN, ISL, SBEED, UBE, BootDQN, Seeker, load
 
-__version__ = "0.1.0"
-__all__ = ["DQN", "ISL", "SBEED", "UBE", "BootDQN", "__version__"]
+__version__ = "0.2.0"
+__all__ = ["DQN", "ISL", "SBEED", "UBE", "BootDQN", "Seeker", "__version__", "load"]
 
 # By name only: `import isl` loads neither JAX nor the tasks.
 for _id, _class in (("DeepSea", "DeepSeaEnv"), ("CartpoleSwingup", "CartpoleSwingupEnv")):
@@ -25,7 +25,7 @@ for _id, _class in (("DeepSea", "DeepSeaEnv"), ("CartpoleSwingup", "CartpoleSwin
 def __getattr__(name: str) -> Any:
     """The models, imported when first asked for."""
     if name in __all__:
-        from isl.model import model
+        from isl import model
 
         return getattr(model, name)
     raise AttributeError(f"module 'isl' has no attribute {name!r}")

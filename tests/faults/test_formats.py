@@ -10,7 +10,7 @@ import pytest
 
 from isl.errors import UnsupportedFormat
 from isl.model import file
-from isl.model.model import load
+from isl.model import load
 from isl.model.policy import make_agent
 from isl.storage import checkpoint, files, store
 from tests.support.fault_injection import CONFIG, state_at, write_run

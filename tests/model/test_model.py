@@ -15,7 +15,7 @@ from isl import DQN, ISL, SBEED, UBE, BootDQN
 from isl.agents.wrappers.normalise_observations import Statistics, include, normalise
 from isl.errors import DamagedFile, UnsupportedFormat, UsageError
 from isl.model.callbacks import BaseCallback, CheckpointCallback, EvalCallback
-from isl.model.model import load
+from isl.model import load
 from isl.storage import checkpoint
 
 TINY = {"hidden": (4,), "batch_size": 4, "learning_starts": 16}

@@ -23,17 +23,21 @@ class Entry(NamedTuple):
     label: str  # in figures, tables and prose
     about: str  # one line for `isl list`
     style: int  # its place in the palette (isl.report.palette): alike in every figure
+    variant_of: str = ""  # the agent whose presets it takes where it has none
 
 
 AGENTS = {
     "isl": Entry("isl.agents.isl", "ISL", "the paper's Information Seeking Learner", 0),
+    "seeker": Entry("isl.agents.seeker", "Seeker", "ISL for environments that nobody tuned", 5),
+    "isl_tables": Entry("isl.agents.isl_tables", "ISL, tables", "ISL without networks", 6, "isl"),
+    "isl_authors": Entry(
+        "isl.agents.isl_authors", "ISL, authors' code", "ISL as its code is", 7, "isl"
+    ),
     "boot_dqn": Entry(
         "isl.agents.boot_dqn", "BSP", "bootstrapped DQN with randomised prior functions", 1
     ),
     "ube": Entry("isl.agents.ube", "UBE", "the Uncertainty Bellman Equation", 2),
-    "sbeed": Entry(
-        "isl.agents.sbeed", "SBEED", "the smoothed Bellman equation", 3
-    ),
+    "sbeed": Entry("isl.agents.sbeed", "SBEED", "the smoothed Bellman equation", 3),
     "dqn": Entry("isl.agents.dqn", "DQN (control)", "ε-greedy: no deep exploration", 4),
 }
 

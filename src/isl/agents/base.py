@@ -14,12 +14,37 @@ Three kinds of state, kept apart:
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import jax
+import jax.numpy as jnp
 
-from isl.agents.config import Config
+from isl.agents.config import Config, hyper
+
+__all__ = [
+    "Act",
+    "Agent",
+    "BeginEpisode",
+    "Config",
+    "Exploit",
+    "Freeze",
+    "Init",
+    "Inspect",
+    "Metrics",
+    "Observe",
+    "Schedule",
+    "Transition",
+    "Update",
+    "allowed",
+    "among",
+    "greedy",
+    "hyper",
+    "no_episode",
+    "sampled",
+    "schedule_of",
+    "store_as_is",
+    "taken",
+]
 
 Learner = Any
 Target = Any
@@ -36,6 +61,7 @@ class Transition(NamedTuple):
     reward: jax.Array
     discount: jax.Array
     next_obs: Any
+    next_mask: jax.Array | None = None  # bool [A]: the actions allowed there; None: all of them
 
 
 class Schedule(NamedTuple):
@@ -50,18 +76,72 @@ class Schedule(NamedTuple):
     random_start: bool  # until then: uniformly random actions, or the agent's own
 
 
+class Init(Protocol):
+    """The learner before its first step."""
+
+    def __call__(self, key: jax.Array, /) -> Learner: ...
+
+
+class BeginEpisode(Protocol):
+    """What is drawn at the beginning of an episode."""
+
+    def __call__(self, learner: Learner, key: jax.Array, /) -> Episode: ...
+
+
+class Act(Protocol):
+    """The action to explore with at one observation; `mask` [A] says which are allowed."""
+
+    def __call__(
+        self, learner: Learner, episode: Episode, obs: Any, key: jax.Array, mask: Any = None, /
+    ) -> jax.Array: ...
+
+
+class Exploit(Protocol):
+    """The best action known at one observation, without exploration or randomness."""
+
+    def __call__(self, learner: Learner, obs: Any, mask: Any = None, /) -> jax.Array: ...
+
+
+class Observe(Protocol):
+    """Sees every transition once, when it is stored, and says what the replay holds of it."""
+
+    def __call__(
+        self, learner: Learner, transition: Transition, key: jax.Array, /
+    ) -> tuple[Learner, Item]: ...
+
+
+class Update(Protocol):
+    """One step of gradient descent on a batch of items, and what is worth logging of it."""
+
+    def __call__(
+        self, learner: Learner, target: Target, batch: Item, key: jax.Array, /
+    ) -> tuple[Learner, Metrics]: ...
+
+
+class Freeze(Protocol):
+    """The part of the learner that `update` treats as frozen."""
+
+    def __call__(self, learner: Learner, /) -> Target: ...
+
+
+class Inspect(Protocol):
+    """What the agent believes at one observation: "q", "policy", "value"; "ell", "greedy" …"""
+
+    def __call__(self, learner: Learner, obs: Any, /) -> dict[str, jax.Array]: ...
+
+
 class Agent(NamedTuple):
     """The functions. Observations are single, batches have a leading axis; all can be traced."""
 
     schedule: Schedule
-    init: Callable[[jax.Array], Learner]  # (key)
-    begin_episode: Callable[[Learner, jax.Array], Episode]  # (learner, key)
-    act: Callable[[Learner, Episode, Any, jax.Array], jax.Array]  # (learner, episode, obs, key)
-    exploit: Callable[[Learner, Any], jax.Array]  # (learner, obs): no exploration, no randomness
-    observe: Callable[[Learner, Transition, jax.Array], tuple[Learner, Item]]  # before storage
-    update: Callable[[Learner, Target, Item, jax.Array], tuple[Learner, Metrics]]  # one SGD step
-    target: Callable[[Learner], Target]  # what `update` treats as frozen
-    inspect: Callable[[Learner, Any], dict[str, jax.Array]]  # what it believes: q, ell, policy …
+    init: Init
+    begin_episode: BeginEpisode
+    act: Act
+    exploit: Exploit
+    observe: Observe
+    update: Update
+    target: Freeze
+    inspect: Inspect
 
 
 def schedule_of(config: Config, random_start: bool = False) -> Schedule:
@@ -77,11 +157,45 @@ def schedule_of(config: Config, random_start: bool = False) -> Schedule:
     )
 
 
-def no_episode(learner: Learner, key: jax.Array) -> Episode:
+def no_episode(learner: Learner, key: jax.Array, /) -> Episode:
     """`begin_episode` of an agent that draws nothing per episode."""
     return ()
 
 
-def store_as_is(learner: Learner, transition: Transition, key: jax.Array) -> tuple[Learner, Item]:
+def store_as_is(
+    learner: Learner, transition: Transition, key: jax.Array, /
+) -> tuple[Learner, Item]:
     """`observe` of an agent whose replay holds plain transitions."""
     return learner, transition
+
+
+def taken(values: jax.Array, action: jax.Array) -> jax.Array:
+    """Of values [..., A] those of the actions [...]: cheaper to differentiate than a gather."""
+    return jnp.sum(values * jax.nn.one_hot(action, values.shape[-1]), axis=-1)
+
+
+def among(values: jax.Array, mask: jax.Array | None) -> jax.Array:
+    """Values [..., A] in which an action that is not allowed is never the largest."""
+    return values if mask is None else jnp.where(mask, values, -jnp.inf)
+
+
+def greedy(values: jax.Array, mask: jax.Array | None = None) -> jax.Array:
+    """The action of the largest value [..., A], among those allowed."""
+    return jnp.argmax(among(values, mask), axis=-1).astype(jnp.int32)
+
+
+def allowed(q: jax.Array, ell: jax.Array, mask: jax.Array | None) -> tuple[jax.Array, jax.Array]:
+    """q̂ and ℓ [..., A] with which π* takes no action outside the mask.
+
+    Such an action gets the smallest ℓ and a value below all others: it is Pareto dominated.
+    """
+    if mask is None:
+        return q, ell
+    worst, least = jnp.min(q, axis=-1, keepdims=True), jnp.min(ell, axis=-1, keepdims=True)
+    return jnp.where(mask, q, worst - 1.0), jnp.where(mask, ell, least)
+
+
+def sampled(policy: jax.Array, key: jax.Array) -> jax.Array:
+    """An action drawn from probabilities [A]."""
+    threshold = jax.random.uniform(key)
+    return jnp.sum(jnp.cumsum(policy)[:-1] <= threshold, dtype=jnp.int32)

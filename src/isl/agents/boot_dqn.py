@@ -17,24 +17,24 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 from gymnasium.spaces import Discrete, Space
+from jax.lax import stop_gradient
 
-from isl.agents import config
-from isl.agents.base import Agent, Metrics, Transition, schedule_of
-from isl.agents.config import hyper
+from isl.agents import base
+from isl.agents.base import Agent, Metrics, Transition, among, greedy, hyper
 from isl.agents.dqn import epsilon_greedy
-from isl.nn.approximators import Approximators, Frozen, Net, Trained, View
+from isl.nn.approximators import Approximators, Frozen, Net, Reads, Trained
 from isl.nn.networks import Network, dummy_observation
-from isl.training import rng
+from isl.nn.random_indices import uniform_indices
 
 
 @dataclass(frozen=True)
-class Config(config.Config):
+class Config(base.Config):
     """BSP's hyper-parameters; the defaults are the paper's for Deep Sea."""
 
     target_period: int = hyper(5, "updates between two copies to the targets", at_least=1)
-    lr: float = hyper(5e-4, "Adam's learning rate", above=0)
-    ensemble: int = hyper(20, "members K", at_least=1)
-    prior_scale: float = hyper(3.0, "factor of the fixed random prior", at_least=0)
+    lr: float = hyper(5e-4, "Adam's learning rate", above=0, basic=True)
+    ensemble: int = hyper(20, "members K", at_least=1, basic=True)
+    prior_scale: float = hyper(3.0, "factor of the fixed random prior", at_least=0, basic=True)
     mask_probability: float = hyper(
         0.5, "probability that a member learns from a transition", above=0, at_most=1
     )
@@ -71,7 +71,7 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
 
     def q_of(learner: Learner, obs: jax.Array) -> jax.Array:
         """q_k = f_k + prior_scale · p_k of all members at one observation: [K, A]."""
-        return nets.apply("q", nets.online(learner.q, obs), obs) + prior_of(learner, obs)
+        return nets.read(learner.q, obs)("q") + prior_of(learner, obs)
 
     def init(key: jax.Array) -> Learner:
         key_q, key_prior = jax.random.split(key)
@@ -84,16 +84,16 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
 
     def begin_episode(learner: Learner, key: jax.Array) -> jax.Array:
         """The member that acts until the episode ends."""
-        return rng.uniform_indices(key, jnp.uint32(cfg.ensemble), ())
+        return uniform_indices(key, jnp.uint32(cfg.ensemble), ())
 
-    def act(learner: Learner, member: jax.Array, obs: jax.Array, key: jax.Array) -> jax.Array:
+    def act(
+        learner: Learner, member: jax.Array, obs: jax.Array, key: jax.Array, mask: Any = None
+    ) -> jax.Array:
         # All members are evaluated: cheaper than a copy of one member's parameters.
-        q = q_of(learner, obs)[member]
-        return epsilon_greedy(q, cfg.epsilon, key)
+        return epsilon_greedy(q_of(learner, obs)[member], cfg.epsilon, key, mask)
 
-    def exploit(learner: Learner, obs: jax.Array) -> jax.Array:
-        q = jnp.mean(q_of(learner, obs), axis=0)
-        return jnp.argmax(q, axis=-1).astype(jnp.int32)
+    def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
+        return greedy(jnp.mean(q_of(learner, obs), axis=0), mask)
 
     def observe(
         learner: Learner, transition: Transition, key: jax.Array
@@ -106,14 +106,16 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     def target(learner: Learner) -> Frozen:
         return nets.freeze(learner.q)
 
-    def loss(online: View, f_t: jax.Array, batch: MaskedTransition) -> tuple[jax.Array, Metrics]:
+    def loss(reads: Reads, batch: MaskedTransition) -> tuple[jax.Array, Metrics]:
         """Sum of the members' losses; they share no parameter, so one gradient serves all."""
-        (obs, action, reward, discount, _), mask, prior_tm1, prior_t = batch
-        chosen = jax.nn.one_hot(action, num_actions)
-        f_tm1 = jnp.sum(nets.apply("q", online, obs) * chosen[None], axis=-1)  # [K, B]
+        now, mask, prior_tm1, prior_t = batch
+        chosen = jax.nn.one_hot(now.action, num_actions)
+        f_tm1 = jnp.sum(reads.online("q") * chosen[None], axis=-1)  # [K, B]
         q_tm1 = f_tm1 + prior_tm1.T
-        v_t = jnp.max(f_t + jnp.moveaxis(prior_t, 1, 0), axis=-1)
-        delta = reward[None] + cfg.gamma * discount[None] * v_t - q_tm1
+        allowed = None if now.next_mask is None else now.next_mask[None]
+        q_t = among(stop_gradient(reads.target("q")) + jnp.moveaxis(prior_t, 1, 0), allowed)
+        v_t = jnp.max(q_t, axis=-1)
+        delta = now.reward[None] + cfg.gamma * now.discount[None] * v_t - q_tm1
         member_losses = 0.5 * jnp.mean(mask.T * delta**2, axis=-1)
         metrics = {
             "td_error": jnp.mean(jnp.abs(delta)),
@@ -126,14 +128,12 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         learner: Learner, frozen: Frozen, batch: MaskedTransition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
         obs, next_obs = batch.transition.obs, batch.transition.next_obs
-        online = nets.to_train(learner.q, frozen, obs)
-        f_t = nets.apply("q", nets.frozen(learner.q, frozen, next_obs), next_obs)
-        grads, metrics = jax.grad(loss, has_aux=True)(online, f_t, batch)
-        return learner._replace(q=nets.descend(learner.q, online, grads, obs)), metrics
+        q, metrics = nets.step(learner.q, frozen, obs, next_obs, lambda reads: loss(reads, batch))
+        return learner._replace(q=q), metrics
 
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
         q = q_of(learner, obs)
-        votes = jax.nn.one_hot(jnp.argmax(q, axis=-1), num_actions)
+        votes = jax.nn.one_hot(greedy(q), num_actions)
         mean = jnp.mean(q, axis=0)
         return {
             "q": mean,
@@ -143,7 +143,7 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         }
 
     return Agent(
-        schedule=schedule_of(cfg),
+        schedule=base.schedule_of(cfg),
         init=init,
         begin_episode=begin_episode,
         act=act,

@@ -9,9 +9,13 @@ import dataclasses
 import difflib
 import math
 import typing
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
+from gymnasium.spaces import Space
+
+from isl.agents.aliases import MOVED
 from isl.errors import UsageError
 
 
@@ -22,26 +26,35 @@ def hyper(
     above: float | None = None,
     at_least: float | None = None,
     at_most: float | None = None,
+    basic: bool = False,
     later: bool = False,
 ) -> Any:
     """A dataclass field with its documentation and its bounds.
 
-    `later`: added after runs were recorded. It is left out of their hashes while at its default.
+    Args:
+        default: its value where neither a preset nor the user gives one.
+        help: what it is, for `isl list` and `--help`.
+        above: bounds that a number must respect; so `at_least` and `at_most`.
+        basic: shown first; an agent has at most eight such options, the others are "advanced".
+        later: added after runs were recorded; left out of their hashes while at its default.
     """
+    told = {"help": help, "basic": basic, "later": later}
     bounds = {"above": above, "at_least": at_least, "at_most": at_most}
-    return field(default=default, metadata={"help": help, "later": later, **bounds})
+    return field(default=default, metadata={**told, **bounds})
 
 
 @dataclass(frozen=True)
 class Config:
     """Base of every agent's `Config`: the fields that the loop needs, checked on construction."""
 
-    gamma: float = hyper(0.99, "discount factor γ", at_least=0, at_most=1)
-    hidden: tuple[int, ...] = hyper((50, 50), "units of each hidden layer", at_least=1)
+    gamma: float = hyper(0.99, "discount factor γ", at_least=0, at_most=1, basic=True)
+    hidden: tuple[int, ...] = hyper((50, 50), "units of each hidden layer", at_least=1, basic=True)
     batch_size: int = hyper(128, "transitions per update", at_least=1)
-    replay_capacity: int = hyper(100_000, "transitions the replay buffer holds", at_least=1)
+    replay_capacity: int = hyper(
+        100_000, "transitions the replay buffer holds", at_least=1, basic=True
+    )
     learning_starts: int = hyper(128, "transitions stored before the first update", at_least=1)
-    steps: int = hyper(1, "environment steps T between updates", at_least=1)
+    steps: int = hyper(1, "environment steps T between updates", at_least=1, basic=True)
     updates: int = hyper(1, "updates I after every T environment steps", at_least=1)
     target_period: int = hyper(4, "updates between two copies to the targets", at_least=1)
 
@@ -51,14 +64,25 @@ class Config:
             checked = _checked(option, getattr(self, option.name), types)
             object.__setattr__(self, option.name, checked)
 
-    def replace(self, overrides: dict[str, Any]) -> Self:
+    normalises: ClassVar[bool] = False  # whether the agent normalises vectors by itself
+
+    def unused(self, space: Space[Any]) -> Mapping[str, str]:
+        """The options that have no effect on such observations, each with the reason."""
+        return {}
+
+    def check_given(self, names: Iterable[str], space: Space[Any]) -> None:
+        """Refuse the options that a user gave and that would have no effect."""
+        unused = self.unused(space)
+        for name in names:
+            if name in unused:
+                raise UsageError(f"{name} has no effect here: {unused[name]}; leave it out")
+
+    def replace(self, overrides: Mapping[str, Any]) -> Self:
         """This config with some fields changed; an unknown name is an error, with a suggestion."""
         known = [option.name for option in dataclasses.fields(self)]
         for name in overrides:
             if name not in known:
-                close = difflib.get_close_matches(name, known, n=1)
-                hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
-                raise UsageError(f"unknown hyper-parameter {name!r}; {hint}")
+                raise UsageError(f"unknown hyper-parameter {name!r}; {_hint(name, known)}")
         return dataclasses.replace(self, **overrides)
 
     def to_dict(self) -> dict[str, Any]:
@@ -72,6 +96,13 @@ class Config:
             for option in dataclasses.fields(self)
             if not (option.metadata.get("later") and getattr(self, option.name) == option.default)
         ]
+
+
+def _hint(name: str, known: list[str]) -> str:
+    if name in MOVED:
+        return f"it is an option of the agent {MOVED[name]}"
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
 
 
 def types_of(config: type[Config]) -> dict[str, Any]:

@@ -8,6 +8,7 @@ This is the BSP agent (isl.agents.boot_dqn) without its ensemble and priors, wit
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -17,18 +18,17 @@ import optax
 from gymnasium.spaces import Discrete, Space
 from jax.lax import stop_gradient
 
-from isl.agents import config
-from isl.agents.base import Agent, Metrics, Transition, no_episode, schedule_of
-from isl.agents.config import hyper
-from isl.nn.approximators import Approximators, Frozen, Net, Trained, View
+from isl.agents import base
+from isl.agents.base import Agent, Metrics, Transition, among, greedy, hyper, taken
+from isl.nn.approximators import Approximators, Frozen, Net, Reads, Trained
 
 
 @dataclass(frozen=True)
-class Config(config.Config):
+class Config(base.Config):
     """DQN's hyper-parameters; the defaults are BSP's for Deep Sea."""
 
     target_period: int = hyper(5, "updates between two copies to the target", at_least=1)
-    lr: float = hyper(5e-4, "Adam's learning rate", above=0)
+    lr: float = hyper(5e-4, "Adam's learning rate", above=0, basic=True)
     epsilon_start: float = hyper(1.0, "share of random actions at first", at_least=0, at_most=1)
     epsilon_end: float = hyper(0.05, "share of random actions at last", at_least=0, at_most=1)
     epsilon_steps: int = hyper(10_000, "environment steps from the first ε to the last", at_least=1)
@@ -39,6 +39,12 @@ class Config(config.Config):
         at_least=0,
         later=True,
     )
+
+    def unused(self, space: Space[Any]) -> Mapping[str, str]:
+        if not isinstance(space, Discrete):
+            return {"lr_codes": "it is the rate of tables, for Discrete observations"}
+        reason = "tables have no layers, and their rate is lr_codes"
+        return dict.fromkeys(("hidden", "lr"), reason) if self.lr_codes else {}
 
 
 class Learner(NamedTuple):
@@ -60,13 +66,15 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         return Learner(nets.init(key), jnp.zeros((), jnp.int32))
 
     def q_of(learner: Learner, obs: jax.Array) -> jax.Array:
-        return nets.apply("q", nets.online(learner.q, obs), obs)
+        return nets.read(learner.q, obs)("q")
 
-    def act(learner: Learner, episode: tuple[()], obs: jax.Array, key: jax.Array) -> jax.Array:
-        return epsilon_greedy(q_of(learner, obs), epsilon_at(learner.steps), key)
+    def act(
+        learner: Learner, episode: tuple[()], obs: jax.Array, key: jax.Array, mask: Any = None
+    ) -> jax.Array:
+        return epsilon_greedy(q_of(learner, obs), epsilon_at(learner.steps), key, mask)
 
-    def exploit(learner: Learner, obs: jax.Array) -> jax.Array:
-        return jnp.argmax(q_of(learner, obs), axis=-1).astype(jnp.int32)
+    def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
+        return greedy(q_of(learner, obs), mask)
 
     def observe(
         learner: Learner, transition: Transition, key: jax.Array
@@ -76,17 +84,13 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     def target(learner: Learner) -> Frozen:
         return nets.freeze(learner.q)
 
-    def loss(
-        online: View, q_t: jax.Array, next_q: jax.Array, batch: Transition
-    ) -> tuple[jax.Array, Metrics]:
-        """`q_t` is the target's at s′, `next_q` the online network's there."""
-        chosen = jax.nn.one_hot(batch.action, num_actions)
-        q_tm1 = jnp.sum(nets.apply("q", online, batch.obs) * chosen, axis=-1)
-        if cfg.double_q:
-            pick = jnp.argmax(next_q, axis=-1)
-            v_t = jnp.sum(q_t * jax.nn.one_hot(pick, num_actions), axis=-1)
+    def loss(reads: Reads, batch: Transition) -> tuple[jax.Array, Metrics]:
+        q_tm1 = taken(reads.online("q"), batch.action)
+        q_t = reads.target("q")
+        if cfg.double_q:  # the online network picks, the target network tells the value
+            v_t = taken(q_t, greedy(reads.ahead("q"), batch.next_mask))
         else:
-            v_t = jnp.max(q_t, axis=-1)
+            v_t = jnp.max(among(q_t, batch.next_mask), axis=-1)
         delta = stop_gradient(batch.reward + cfg.gamma * batch.discount * v_t) - q_tm1
         metrics = {"td_error": jnp.mean(jnp.abs(delta)), "q": jnp.mean(q_tm1)}
         return 0.5 * jnp.mean(delta**2), metrics
@@ -94,27 +98,25 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     def update(
         learner: Learner, frozen: Frozen, batch: Transition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
-        online = nets.to_train(learner.q, frozen, batch.obs)
-        q_t = nets.apply("q", nets.frozen(learner.q, frozen, batch.next_obs), batch.next_obs)
-        next_q = q_of(learner, batch.next_obs)  # read by `double_q` alone
-        grads, metrics = jax.grad(loss, has_aux=True)(online, q_t, next_q, batch)
+        q, metrics = nets.step(
+            learner.q, frozen, batch.obs, batch.next_obs, lambda reads: loss(reads, batch)
+        )
         metrics["epsilon"] = jnp.asarray(epsilon_at(learner.steps), jnp.float32)
-        return learner._replace(q=nets.descend(learner.q, online, grads, batch.obs)), metrics
+        return learner._replace(q=q), metrics
 
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
-        q = q_of(learner, obs)
-        epsilon = epsilon_at(learner.steps)
-        greedy = jax.nn.one_hot(jnp.argmax(q, axis=-1), num_actions)
+        q, epsilon = q_of(learner, obs), epsilon_at(learner.steps)
+        best = jax.nn.one_hot(greedy(q), num_actions)
         return {
             "q": q,
-            "policy": (1 - epsilon) * greedy + epsilon / num_actions,
+            "policy": (1 - epsilon) * best + epsilon / num_actions,
             "value": jnp.max(q, axis=-1),
         }
 
     return Agent(
-        schedule=schedule_of(cfg),
+        schedule=base.schedule_of(cfg),
         init=init,
-        begin_episode=no_episode,
+        begin_episode=base.no_episode,
         act=act,
         exploit=exploit,
         observe=observe,
@@ -124,9 +126,14 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     )
 
 
-def epsilon_greedy(q: jax.Array, epsilon: jax.Array | float, key: jax.Array) -> jax.Array:
-    """A uniformly random action with probability ε, else the greedy one."""
+def epsilon_greedy(
+    q: jax.Array, epsilon: jax.Array | float, key: jax.Array, mask: jax.Array | None = None
+) -> jax.Array:
+    """A uniformly random action with probability ε, else the greedy one; both within the mask."""
     key_whether, key_which = jax.random.split(key)
     explore = jax.random.uniform(key_whether) < epsilon
-    random_action = jax.random.randint(key_which, (), 0, q.shape[-1], jnp.int32)
-    return jnp.where(explore, random_action, jnp.argmax(q, axis=-1).astype(jnp.int32))
+    if mask is None:
+        random_action = jax.random.randint(key_which, (), 0, q.shape[-1], jnp.int32)
+    else:
+        random_action = greedy(jax.random.uniform(key_which, q.shape), mask)
+    return jnp.where(explore, random_action, greedy(q, mask))

@@ -11,6 +11,7 @@ full gradients (through V(s′) too, hence no targets) and γ·V(s′) = 0 at th
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -19,25 +20,29 @@ import jax.numpy as jnp
 from gymnasium.spaces import Space
 from jax.lax import stop_gradient
 
-from isl.agents import config
-from isl.agents.base import Agent, Metrics, Transition, no_episode, schedule_of, store_as_is
-from isl.agents.config import hyper
-from isl.nn.approximators import Approximators, Net, Trained, View
+from isl.agents import base
+from isl.agents.base import Agent, Metrics, Transition, among, greedy, hyper, taken
+from isl.nn.approximators import Approximators, Net, Outputs, Place, Reads, Trained, step
 
 
 @dataclass(frozen=True)
-class Config(config.Config):
+class Config(base.Config):
     """SBEED's hyper-parameters; the defaults are the paper's for Deep Sea."""
 
     batch_size: int = hyper(256, "transitions per update", at_least=1)
-    target_period: int = hyper(1, "without effect: SBEED has no targets", at_least=1)
-    kappa: float = hyper(0.5, "weight κ of the policy's entropy, in reward units", above=0)
+    target_period: int = hyper(1, "not used: SBEED has no targets", at_least=1)
+    kappa: float = hyper(
+        0.5, "weight κ of the policy's entropy, in reward units", above=0, basic=True
+    )
     eta: float = hyper(
         0.0, "η: how much of the error's variance ρ takes out", at_least=0, at_most=1
     )
-    lr_v: float = hyper(1e-2, "Adam's learning rate of V", above=0)
-    lr_pi: float = hyper(1e-2, "Adam's learning rate of π", above=0)
+    lr_v: float = hyper(1e-2, "Adam's learning rate of V", above=0, basic=True)
+    lr_pi: float = hyper(1e-2, "Adam's learning rate of π", above=0, basic=True)
     lr_rho: float = hyper(1e-2, "Adam's learning rate of ρ", above=0)
+
+    def unused(self, space: Space[Any]) -> Mapping[str, str]:
+        return {"target_period": "SBEED has no targets"}
 
 
 class Learner(NamedTuple):
@@ -54,32 +59,30 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         {"pi": Net(num_actions, cfg.lr_pi), "rho": Net(num_actions, cfg.lr_rho)},
     )
 
-    def log_policy(view: View, obs: jax.Array) -> jax.Array:
-        return jax.nn.log_softmax(per_action.apply("pi", view, obs))
+    def log_policy(outputs: Outputs) -> jax.Array:
+        return jax.nn.log_softmax(outputs("pi"))
 
     def init(key: jax.Array) -> Learner:
         key_value, key_per_action = jax.random.split(key)
         return Learner(value.init(key_value), per_action.init(key_per_action))
 
-    def act(learner: Learner, episode: tuple[()], obs: jax.Array, key: jax.Array) -> jax.Array:
-        log_pi = log_policy(per_action.online(learner.per_action, obs), obs)
-        return jax.random.categorical(key, log_pi).astype(jnp.int32)
+    def act(
+        learner: Learner, episode: tuple[()], obs: jax.Array, key: jax.Array, mask: Any = None
+    ) -> jax.Array:
+        log_pi = log_policy(per_action.read(learner.per_action, obs))
+        return jax.random.categorical(key, among(log_pi, mask)).astype(jnp.int32)
 
-    def exploit(learner: Learner, obs: jax.Array) -> jax.Array:
-        log_pi = log_policy(per_action.online(learner.per_action, obs), obs)
-        return jnp.argmax(log_pi, axis=-1).astype(jnp.int32)
+    def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
+        return greedy(log_policy(per_action.read(learner.per_action, obs)), mask)
 
     def target(learner: Learner) -> tuple[()]:
         return ()
 
-    def loss(
-        views: tuple[View, View], both: jax.Array, batch: Transition
-    ) -> tuple[jax.Array, Metrics]:
+    def loss(values: Reads, others: Reads, batch: Transition) -> tuple[jax.Array, Metrics]:
         """Both players' losses at once; `stop_gradient` gives each its own parameters to move."""
-        chosen = jax.nn.one_hot(batch.action, num_actions)
-        v_tm1, v_t = jnp.split(value.apply("v", views[0], both)[..., 0], 2)
-        log_pi = jnp.sum(log_policy(views[1], batch.obs) * chosen, axis=-1)
-        rho = jnp.sum(per_action.apply("rho", views[1], batch.obs) * chosen, axis=-1)
+        v_tm1, v_t = jnp.split(values.online("v")[..., 0], 2)
+        log_pi = taken(log_policy(others.online), batch.action)
+        rho = taken(others.online("rho"), batch.action)
 
         delta = batch.reward + cfg.gamma * batch.discount * v_t - cfg.kappa * log_pi
         consistency = delta - v_tm1
@@ -98,33 +101,30 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     ) -> tuple[Learner, Metrics]:
         both = jnp.concatenate([batch.obs, batch.next_obs])  # V learns at s and at s′
         v, others = learner
-        views = (
-            value.to_train(v, value.freeze(v), both),
-            per_action.to_train(others, per_action.freeze(others), batch.obs),
-        )
-        grads, metrics = jax.grad(loss, has_aux=True)(views, both, batch)
-        return Learner(
-            value.descend(v, views[0], grads[0], both),
-            per_action.descend(others, views[1], grads[1], batch.obs),
-        ), metrics
+        places = [
+            Place(value, v, value.freeze(v), both, both),
+            Place(per_action, others, per_action.freeze(others), batch.obs, batch.obs),
+        ]
+        states, metrics = step(places, lambda v, others: loss(v, others, batch))
+        return Learner(*states), metrics
 
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
-        view = per_action.online(learner.per_action, obs)
-        log_pi = log_policy(view, obs)
+        at = per_action.read(learner.per_action, obs)
+        log_pi = log_policy(at)
         return {
             # ρ ≈ E δ, so r + γ·V(s′), what an action is worth, is ρ + κ·log π.
-            "q": per_action.apply("rho", view, obs) + cfg.kappa * log_pi,
+            "q": at("rho") + cfg.kappa * log_pi,
             "policy": jnp.exp(log_pi),
-            "value": value.apply("v", value.online(learner.value, obs), obs)[..., 0],
+            "value": value.read(learner.value, obs)("v")[..., 0],
         }
 
     return Agent(
-        schedule=schedule_of(cfg),
+        schedule=base.schedule_of(cfg),
         init=init,
-        begin_episode=no_episode,
+        begin_episode=base.no_episode,
         act=act,
         exploit=exploit,
-        observe=store_as_is,
+        observe=base.store_as_is,
         update=update,
         target=target,
         inspect=inspect,

@@ -21,20 +21,21 @@ from gymnasium.spaces import Space
 from jax.lax import stop_gradient
 from jax.scipy.special import ndtr, ndtri
 
-from isl.agents import config
-from isl.agents.base import Agent, Metrics, Transition, no_episode, schedule_of
-from isl.agents.config import hyper
-from isl.nn.approximators import Approximators, Frozen, Net, Trained, View
+from isl.agents import base
+from isl.agents.base import Agent, Metrics, Transition, among, greedy, hyper, taken
+from isl.nn.approximators import Approximators, Frozen, Net, Outputs, Reads, Trained
 
 
 @dataclass(frozen=True)
-class Config(config.Config):
+class Config(base.Config):
     """UBE's hyper-parameters; the defaults are the paper's for Deep Sea."""
 
-    lr_q: float = hyper(5e-4, "Adam's learning rate of Q", above=0)
+    lr_q: float = hyper(5e-4, "Adam's learning rate of Q", above=0, basic=True)
     lr_u: float = hyper(1e-4, "Adam's learning rate of u", above=0)
     mu: float = hyper(10.0, "μ: Σ_a starts as μ·I", above=0)
-    beta: float = hyper(2.0, "β: factor of the noise √u·ζ added to Q when acting", at_least=0)
+    beta: float = hyper(
+        2.0, "β: factor of the noise √u·ζ added to Q when acting", at_least=0, basic=True
+    )
 
 
 class Learner(NamedTuple):
@@ -50,30 +51,27 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         {"q": Net(num_actions, cfg.lr_q), "u": Net(num_actions, cfg.lr_u)},
     )
 
-    def q_of(view: View, obs: jax.Array) -> jax.Array:
-        return nets.apply("q", view, obs)
-
-    def u_of(view: View, obs: jax.Array) -> jax.Array:
-        return jax.nn.softplus(nets.apply("u", view, obs))
+    def u_of(outputs: Outputs) -> jax.Array:
+        return jax.nn.softplus(outputs("u"))
 
     def init(key: jax.Array) -> Learner:
         identity = jnp.eye(cfg.hidden[-1])
         return Learner(nets.init(key), jnp.stack([cfg.mu * identity] * num_actions))
 
-    def act(learner: Learner, episode: tuple[()], obs: jax.Array, key: jax.Array) -> jax.Array:
-        view = nets.online(learner.nets, obs)
+    def act(
+        learner: Learner, episode: tuple[()], obs: jax.Array, key: jax.Array, mask: Any = None
+    ) -> jax.Array:
+        at = nets.read(learner.nets, obs)
         zeta = jax.random.normal(key, (num_actions,))
-        sample = q_of(view, obs) + cfg.beta * zeta * jnp.sqrt(u_of(view, obs))  # Thompson
-        return jnp.argmax(sample, axis=-1).astype(jnp.int32)
+        return greedy(at("q") + cfg.beta * zeta * jnp.sqrt(u_of(at)), mask)  # a Thompson sample
 
-    def exploit(learner: Learner, obs: jax.Array) -> jax.Array:
-        return jnp.argmax(q_of(nets.online(learner.nets, obs), obs), axis=-1).astype(jnp.int32)
+    def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
+        return greedy(nets.read(learner.nets, obs)("q"), mask)
 
     def observe(
         learner: Learner, transition: Transition, key: jax.Array
     ) -> tuple[Learner, Transition]:
-        obs = transition.obs
-        phi = nets.apply("q", nets.online(learner.nets, obs), obs, method="features")
+        phi = nets.read(learner.nets, transition.obs).features("q")
         return learner._replace(
             sigma=learner.sigma.at[transition.action].set(
                 sherman_morrison(learner.sigma[transition.action], phi)
@@ -83,20 +81,15 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     def target(learner: Learner) -> Frozen:
         return nets.freeze(learner.nets)
 
-    def loss(
-        online: View, frozen: View, sigma: jax.Array, batch: Transition
-    ) -> tuple[jax.Array, Metrics]:
+    def loss(reads: Reads, sigma: jax.Array, batch: Transition) -> tuple[jax.Array, Metrics]:
         """The losses of Q and of u; they share no gradient."""
-        chosen = jax.nn.one_hot(batch.action, num_actions)
-        q_tm1 = jnp.sum(q_of(online, batch.obs) * chosen, axis=-1)
-        u_tm1 = jnp.sum(u_of(online, batch.obs) * chosen, axis=-1)
+        now = (reads.online("q"), u_of(reads.online))
+        q_tm1, u_tm1 = (taken(x, batch.action) for x in now)
+        q_t = among(reads.target("q"), batch.next_mask)
+        u_t = taken(u_of(reads.target), greedy(q_t))
 
-        q_t = q_of(frozen, batch.next_obs)
-        greedy = jax.nn.one_hot(jnp.argmax(q_t, axis=-1), num_actions)
-        u_t = jnp.sum(u_of(frozen, batch.next_obs) * greedy, axis=-1)
-
-        phi = stop_gradient(nets.apply("q", online, batch.obs, method="features"))
-        nu = jnp.sum(jnp.einsum("bf,afg,bg->ba", phi, sigma, phi) * chosen, axis=-1)  # φᵀΣ_aφ
+        phi = stop_gradient(reads.online.features("q"))
+        nu = taken(jnp.einsum("bf,afg,bg->ba", phi, sigma, phi), batch.action)  # φᵀΣ_aφ
         q_target = batch.reward + cfg.gamma * batch.discount * jnp.max(q_t, axis=-1)
         u_target = nu + cfg.gamma**2 * batch.discount * u_t  # the uncertainty Bellman equation
         loss_q = 0.5 * jnp.mean((q_target - q_tm1) ** 2)
@@ -113,15 +106,18 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     def update(
         learner: Learner, frozen: Frozen, batch: Transition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
-        online = nets.to_train(learner.nets, frozen, batch.obs)
-        ahead = nets.frozen(learner.nets, frozen, batch.next_obs)
-        grads, metrics = jax.grad(loss, has_aux=True)(online, ahead, learner.sigma, batch)
-        return learner._replace(nets=nets.descend(learner.nets, online, grads, batch.obs)), metrics
+        own, metrics = nets.step(
+            learner.nets,
+            frozen,
+            batch.obs,
+            batch.next_obs,
+            lambda reads: loss(reads, learner.sigma, batch),
+        )
+        return learner._replace(nets=own), metrics
 
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
-        view = nets.online(learner.nets, obs)
-        q = q_of(view, obs)
-        ell = cfg.beta * jnp.sqrt(u_of(view, obs))
+        at = nets.read(learner.nets, obs)
+        q, ell = at("q"), cfg.beta * jnp.sqrt(u_of(at))
         return {
             "q": q,
             "ell": ell,
@@ -130,9 +126,9 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         }
 
     return Agent(
-        schedule=schedule_of(cfg),
+        schedule=base.schedule_of(cfg),
         init=init,
-        begin_episode=no_episode,
+        begin_episode=base.no_episode,
         act=act,
         exploit=exploit,
         observe=observe,

@@ -11,8 +11,8 @@ import gymnasium
 
 from isl.cli import options as shared
 from isl.errors import UsageError
+from isl.model import load
 from isl.model.evaluation import Evaluation, evaluate, playable
-from isl.model.model import load
 from isl.status import ExitCode
 
 

@@ -120,7 +120,7 @@ def _trained(found: store.Run, env_id: str | None) -> _Mind:
 
 def _model(path: Path) -> _Mind:
     from isl.envs.deep_sea import DeepSea
-    from isl.model.model import load
+    from isl.model import load
 
     model = load(path)
     sea = model.env if isinstance(model.env, DeepSea) else None

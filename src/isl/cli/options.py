@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from isl import envs
 from isl.agents.config import Config, types_of
 from isl.errors import UsageError
 from isl.experiments.executing.plan import Job, Supervision
@@ -17,21 +18,30 @@ from isl.status import ExitCode
 EXECUTORS = ("local", "ray")
 
 
-def chosen_agent(argv: Sequence[str], default: str = "isl") -> str:
-    """The agent named on the command line: it decides which hyper-parameters are options."""
+def default_agent(task: str) -> str:
+    """ISL on the paper's tasks, Seeker elsewhere."""
+    family = envs.family_of(task)
+    return "isl" if family is not None and family.preset is not None else "seeker"
+
+
+def chosen_agent(argv: Sequence[str]) -> str:
+    """The agent of a command line: it decides which hyper-parameters are options."""
     for position, word in enumerate(argv):
         if word == "--agent" and position + 1 < len(argv):
             return argv[position + 1]
         if word.startswith("--agent="):
             return word.partition("=")[2]
-    return default
+    tasks = [word for word in argv[:1] if not word.startswith("-")]
+    return default_agent(tasks[0]) if tasks else "isl"
 
 
 def add_hyper_parameters(parser: argparse.ArgumentParser, config: type[Config], of: str) -> None:
     """One option per field of an agent's Config; what is not given stays the preset's."""
-    group = parser.add_argument_group(f"hyper-parameters of {of} (default: the task's preset)")
+    basic = parser.add_argument_group(f"basic options of {of} (default: the task's preset)")
+    advanced = parser.add_argument_group(f"advanced options of {of}")
     types = types_of(config)
     for option in dataclasses.fields(config):
+        group = basic if option.metadata["basic"] else advanced
         flag = "--" + option.name.replace("_", "-")
         shared: dict[str, Any] = {
             "dest": f"hyper_{option.name}",
@@ -89,7 +99,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="environment steps per run of a Gymnasium environment; default: 100,000",
     )
     parser.add_argument(
-        "--preset", metavar="NAME", help="set of hyper-parameters; default: the task's, else auto"
+        "--preset", metavar="NAME", help="set of hyper-parameters; default: the task's own"
     )
     parser.add_argument(
         "--step-timeout",

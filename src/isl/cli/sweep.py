@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,13 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     parser.add_argument(
         "tasks", nargs="+", metavar="TASK", help="deep_sea, cartpole_swingup/10 … or a file.toml"
     )
-    parser.add_argument("--agents", nargs="+", metavar="AGENT", default=["isl"], help="who learns")
+    parser.add_argument(
+        "--agents",
+        nargs="+",
+        metavar="AGENT",
+        default=[_default_agent(argv)],
+        help="who learns; default: isl on the paper's tasks, seeker elsewhere",
+    )
     parser.add_argument(
         "--sizes", nargs="+", type=shared.whole_number, metavar="N", help="sizes or difficulties"
     )
@@ -45,6 +52,12 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     chosen = _chosen(argv, parser.get_default("agents"))
     if len(chosen) == 1:
         shared.add_hyper_parameters(parser, agents.load(chosen[0]).Config, chosen[0])
+
+
+def _default_agent(argv: Sequence[str]) -> str:
+    words = list(itertools.takewhile(lambda word: not word.startswith("-"), argv))
+    tasks = sweep.read_file(Path(words[0]))["tasks"] if _file(argv) else words
+    return "isl" if all(shared.default_agent(task) == "isl" for task in tasks) else "seeker"
 
 
 def _file(argv: Sequence[str]) -> Path | None:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 
 from isl import agents
 from isl.cli import options as shared
+from isl.experiments import presets
 from isl.experiments.executing.local import Job, run_locally
-from isl.experiments.spec import resolve
+from isl.experiments.spec import observation_space, resolve
+from isl.experiments.sweep import cohorts
 from isl.status import ExitCode
 
 
 def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     agent = shared.chosen_agent(argv)
     parser.add_argument("task", help="deep_sea/20, cartpole_swingup/10 … or a Gymnasium id")
-    parser.add_argument("--agent", default="isl", help="a name from `isl list`, or a dotted path")
+    parser.add_argument(
+        "--agent",
+        default=agent,
+        help="a name from `isl list`, or the path of your module; default: isl on the paper's "
+        "tasks, seeker elsewhere",
+    )
     shared.add_run_options(parser)
     shared.add_hyper_parameters(parser, agents.load(agent).Config, agent)
 
@@ -32,9 +40,12 @@ def run(options: argparse.Namespace) -> ExitCode:
         timesteps=options.timesteps,
         preset=options.preset,
     )
-    seeds = shared.seeds(options)
-    width = spec.cohort_width
-    jobs = [Job(spec, tuple(seeds[i : i + width])) for i in range(0, len(seeds), width)]
+    beyond_paper = options.preset is None and spec.timesteps is not None
+    if beyond_paper and (
+        note := presets.note(spec.task, options.agent, observation_space(spec.task))
+    ):
+        print(note, file=sys.stderr)
+    jobs = [Job(spec, some) for some in cohorts(shared.seeds(options), spec.cohort_width)]
     shared.check_step_timeout(options, jobs)
     return run_locally(
         jobs,

@@ -5,28 +5,40 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import importlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from gymnasium.spaces import Space
 
 from isl import agents, envs
-from isl.agents import config
-from isl.envs.base import Environment
+from isl.agents import aliases
+from isl.agents.config import Config
+from isl.envs import spaces
 from isl.errors import UsageError
 from isl.experiments import presets
+
+if TYPE_CHECKING:
+    from isl.agents.base import Agent
+    from isl.envs.base import Environment
 
 DEFAULT_TIMESTEPS = 100_000  # of a Gymnasium environment
 
 
 @dataclass(frozen=True)
 class RunSpec:
-    """One configuration; with a seed it is one run."""
+    """One configuration, as it is recorded; with a seed it is one run.
+
+    `agent` and `hyper` are under the names of the records (isl.agents.aliases).
+    """
 
     task: str
     agent: str
     hyper: dict[str, Any]  # resolved hyper-parameters, plain JSON values
     episodes: int | None  # the budget of a compiled task
     until_solved: bool = False
-    mapping_seed: int | None = None  # Deep Sea tasks only
+    mapping_seed: int | None = None  # of tasks that have this parameter
     cohort_width: int = 1
     timesteps: int | None = None  # the budget of a Gymnasium environment
 
@@ -41,78 +53,126 @@ class RunSpec:
         """The compiled task."""
         return envs.make(self.task, **envs.parameters_of(self.task, vars(self)))
 
-    def config(self) -> config.Config:
+    @property
+    def agent_name(self) -> str:
+        """The agent, by today's name."""
+        return aliases.meant(self.agent, self.hyper)[0]
+
+    def config(self) -> Config:
         """The agent's hyper-parameters, checked."""
-        made: config.Config = agents.load(self.agent).Config().replace(self.hyper)
+        name, hyper = aliases.meant(self.agent, self.hyper)
+        made: Config = agents.load(name).Config().replace(hyper)
+        return made
+
+    def make_agent(self, space: Space[Any], num_actions: int) -> Agent:
+        """The agent for an environment's spaces."""
+        made: Agent = agents.load(self.agent_name).make(self.config(), space, num_actions)
         return made
 
 
+@dataclass(frozen=True)
+class Budget:
+    """How long a run lasts, and which task of its family it is on; None: the default."""
+
+    episodes: int | None = None
+    until_solved: bool = False
+    timesteps: int | None = None
+    mapping_seed: int | None = None
+    cohort_width: int = 1
+
+
 def resolve(
-    task: str,
-    agent: str,
-    overrides: dict[str, Any],
-    *,
-    episodes: int | None = None,
-    until_solved: bool = False,
-    mapping_seed: int | None = None,
-    cohort_width: int = 1,
-    timesteps: int | None = None,
-    preset: str | None = None,
+    task: str, agent: str, overrides: Mapping[str, Any], *, preset: str | None = None, **budget: Any
 ) -> RunSpec:
-    """Preset, then overrides, then the rest of the defaults; every name and bound is checked."""
+    """Preset, then overrides, then the rest of the defaults; every name and bound is checked.
+
+    Args:
+        task: `deep_sea/20`, or a Gymnasium id.
+        agent: a name of `isl list`, or the dotted path of a user's module.
+        overrides: hyper-parameters that the user gives.
+        preset: the name of a set of hyper-parameters; None: the task's own.
+        budget: the fields of `Budget`.
+    """
+    wanted = Budget(**budget)
     family = envs.family_of(task)
     known = {} if family is None else family.parameters
-    if mapping_seed is not None and "mapping_seed" not in known:
+    if wanted.mapping_seed is not None and "mapping_seed" not in known:
         raise UsageError(f"--mapping-seed is for Deep Sea tasks, not for {task}")
-    if until_solved and not envs.has_goal(task):
+    if wanted.until_solved and not envs.has_goal(task):
         raise UsageError(f"--until-solved is for tasks with a goal to visit; {task} has none")
     if family is None:
-        return _resolve_gymnasium(task, agent, overrides, timesteps, episodes, cohort_width, preset)
-    if timesteps is not None:
+        return _resolve_gymnasium(task, agent, overrides, preset, wanted)
+    if wanted.timesteps is not None:
         raise UsageError(f"--timesteps is for Gymnasium environments; {task} takes --episodes")
-    if mapping_seed is None:
-        mapping_seed = known.get("mapping_seed")
-    spec = RunSpec(task, agent, {}, 1, until_solved, mapping_seed, cohort_width)
+    spec = RunSpec(
+        task,
+        agent,
+        {},
+        1,
+        wanted.until_solved,
+        known.get("mapping_seed") if wanted.mapping_seed is None else wanted.mapping_seed,
+        wanted.cohort_width,
+    )
     env = spec.environment()
-    if episodes is None:
-        episodes = env.default_episodes
+    episodes = env.default_episodes if wanted.episodes is None else wanted.episodes
     if episodes < 1:
         raise UsageError(f"--episodes must be at least 1, got {episodes}")
-    if cohort_width < 1:
-        raise UsageError(f"--cohort-width must be at least 1, got {cohort_width}")
-    hyper = _hyper(task, agent, preset, overrides, episodes * env.max_episode_steps)
-    return dataclasses.replace(spec, hyper=hyper, episodes=episodes)
+    if wanted.cohort_width < 1:
+        raise UsageError(f"--cohort-width must be at least 1, got {wanted.cohort_width}")
+    given = presets.values(preset, task, agent, env.observation_space), overrides
+    steps = episodes * env.max_episode_steps
+    name, hyper = _recorded(agent, *given, env.observation_space, steps)
+    return dataclasses.replace(spec, agent=name, hyper=hyper, episodes=episodes)
 
 
 def _resolve_gymnasium(
-    task: str,
-    agent: str,
-    overrides: dict[str, Any],
-    timesteps: int | None,
-    episodes: int | None,
-    cohort_width: int,
-    preset: str | None,
+    task: str, agent: str, overrides: Mapping[str, Any], preset: str | None, wanted: Budget
 ) -> RunSpec:
-    _check_gymnasium_id(task)
-    if episodes is not None:
+    if wanted.episodes is not None:
         raise UsageError(f"--episodes is for compiled tasks; {task} takes --timesteps")
-    if cohort_width != 1:
+    if wanted.cohort_width != 1:
         raise UsageError(f"--cohort-width is for compiled tasks; {task} runs one seed at a time")
-    timesteps = DEFAULT_TIMESTEPS if timesteps is None else timesteps
+    timesteps = DEFAULT_TIMESTEPS if wanted.timesteps is None else wanted.timesteps
     if timesteps < 1:
         raise UsageError(f"--timesteps must be at least 1, got {timesteps}")
-    hyper = _hyper(task, agent, preset, overrides, timesteps)
-    return RunSpec(task, agent, hyper, None, timesteps=timesteps)
+    space = observation_space(task)
+    given = presets.values(preset, task, agent, space), overrides
+    name, hyper = _recorded(agent, *given, space, timesteps)
+    return RunSpec(task, name, hyper, None, timesteps=timesteps)
 
 
-def _hyper(
-    task: str, agent: str, preset: str | None, overrides: dict[str, Any], steps: int
-) -> dict[str, Any]:
+def _recorded(
+    agent: str,
+    preset: Mapping[str, Any],
+    overrides: Mapping[str, Any],
+    space: Space[Any],
+    steps: int,
+) -> tuple[str, dict[str, Any]]:
     """The agent's defaults, then the preset, then what the user asked for; `steps`: the budget."""
-    made: config.Config = agents.load(agent).Config()
+    made: Config = agents.load(agent).Config()
     if hasattr(made, "epsilon_steps"):  # the control anneals ε over the first tenth of its budget
         made = made.replace({"epsilon_steps": max(1, steps // 10)})
-    return made.replace(presets.values(preset, task, agent)).replace(overrides).to_dict()
+    config = made.replace(preset).replace(overrides)
+    config.check_given(overrides, space)
+    return aliases.recorded(agent, config.to_dict())
+
+
+@lru_cache(maxsize=64)
+def observation_space(task: str) -> Space[Any]:
+    """What networks see of a Gymnasium environment; both its spaces are checked."""
+    import gymnasium
+
+    _check_gymnasium_id(task)
+    try:
+        env = gymnasium.make(task)
+    except Exception as error:  # whatever the environment's own code raises
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise UsageError(f"{task} cannot be made: {reason}") from None
+    try:
+        spaces.actions(env.action_space)
+        return spaces.observations(env.observation_space).seen
+    finally:
+        env.close()
 
 
 def _check_gymnasium_id(task: str) -> None:

@@ -1,5 +1,6 @@
 """The user's object: `Model` and one class per agent, with a Stable-Baselines3-style API."""
 
-from isl.model.model import DQN, ISL, MODELS, SBEED, UBE, BootDQN, Model, load
+from isl.model.classes import DQN, ISL, SBEED, UBE, BootDQN, Seeker, load
+from isl.model.model import MODELS, Model
 
-__all__ = ["DQN", "ISL", "MODELS", "SBEED", "UBE", "BootDQN", "Model", "load"]
+__all__ = ["DQN", "ISL", "MODELS", "SBEED", "UBE", "BootDQN", "Model", "Seeker", "load"]

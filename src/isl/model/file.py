@@ -18,6 +18,7 @@ from gymnasium.spaces import Discrete
 
 import isl
 from isl import agents, envs
+from isl.agents import aliases
 from isl.agents.base import Agent, Transition
 from isl.agents.config import Config
 from isl.envs import spaces
@@ -87,6 +88,11 @@ class ModelFile:
         # Every unit, state and action has parameters: no file can have more than it holds numbers.
         self._numbers = sum(array.size for array in arrays.values())
         self._meta = meta
+        self.recorded_agent: str = meta["agent"]
+        try:
+            self.agent, self._hyper = aliases.meant(meta["agent"], meta["hyper"])
+        except UsageError as error:
+            raise UnsupportedFormat(path, str(error)) from None
         self.task: str = meta["task"]
         self.kind: str = meta["kind"]
         self.width: int = meta["width"]
@@ -94,14 +100,6 @@ class ModelFile:
         self.normalize: bool = meta["normalize"]
         self.num_timesteps: int = meta["num_timesteps"]
         self.replay: bool = meta["replay"]
-
-    def check_agent(self, *expected: str) -> str:
-        """The agent's name, which must be one of `expected`."""
-        name: str = self._meta["agent"]
-        if name not in expected:
-            wanted = " or ".join(expected)
-            raise UsageError(f"{self.path} holds a model of agent {name!r}, expected {wanted}")
-        return name
 
     def check_torso(self, torso: Any) -> None:
         """A custom torso is code: it is not in the file and must be given."""
@@ -113,7 +111,7 @@ class ModelFile:
     def config(self) -> Config:
         """The hyper-parameters, checked."""
         try:
-            config: Config = agents.load(self._meta["agent"]).Config().replace(self._meta["hyper"])
+            config: Config = agents.load(self.agent).Config().replace(self._hyper)
         except UsageError as error:
             raise self._bad("hyper-parameter", error) from None
         for name, value in config.to_dict().items():

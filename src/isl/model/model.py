@@ -1,6 +1,6 @@
-"""The user's object: an agent and an environment, with the habits of Stable-Baselines3.
+"""The user's object: an agent and an environment, with a Stable-Baselines3-style API.
 
-model = ISL("FrozenLake-v1", seed=0, kappa=1.0)
+model = Seeker("FrozenLake-v1", seed=0)
 model.learn(50_000)
 action, _ = model.predict(obs)
 model.save("m.isl")
@@ -8,6 +8,7 @@ model.save("m.isl")
 
 from __future__ import annotations
 
+import logging
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -25,24 +26,32 @@ from isl.model.file import ModelFile, read_model, write_model
 from isl.model.learning import learn
 from isl.model.policy import Policy, make_agent
 from isl.model.progress import Episodes, Logger
+from isl.nn.networks import WithTorso
 from isl.storage import checkpoint
+
+MODELS: dict[str, type[Model]] = {}  # by agent; the classes of isl.model.classes
+log = logging.getLogger(__name__)
 
 
 class Model:
-    """One agent learning in one environment; what `ISL`, `BootDQN` and the others share.
+    """One agent learning in one environment; what `Seeker`, `ISL` and the others share.
 
-    env         a Gymnasium id or environment (single or vector), a task such as "deep_sea/20", a
-                compiled task, a dm_env environment
-    seed        every random number derives from it
-    num_envs    so many environments side by side; `env` must then be an id
-    step_timeout  seconds after which a step of a Python environment is given up as hanging
-    preset      the name of a set of hyper-parameters; None: the task's own, or `auto` (`isl list`)
-    normalize   keep running statistics of the observations and show them to the networks scaled
-    torso       a flax module that reads observations, [B, …] → [B, features]
-    hyper       hyper-parameters of the agent; `isl list` shows them
+    Args:
+        env: a Gymnasium id or environment (single or vector), a task such as "deep_sea/20", a
+            compiled task, or a dm_env environment.
+        seed: every random number derives from it.
+        num_envs: how many environments run side by side; `env` must then be an id.
+        step_timeout: seconds after which a step of a Python environment is given up as hanging.
+        preset: the name of a set of hyper-parameters; None: the task's own (`isl list`).
+        normalize: scale observations to zero mean and unit variance, by running statistics.
+        torso: a flax module that reads observations, [B, …] → [B, features].
+        hyper: hyper-parameters of the agent; `isl list AGENT` shows them.
     """
 
     agent_name: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        MODELS[cls.agent_name] = cls
 
     def __init__(
         self,
@@ -57,11 +66,36 @@ class Model:
         **hyper: Any,
     ) -> None:
         attached = attach(env, seed, num_envs, step_timeout)
-        config = default_config(self.agent_name, attached.task, preset).replace(hyper)
         self._set_up(
-            config, attached.observations, attached.actions, attached.task, seed, normalize, torso
+            self._configured(attached, preset, normalize, torso, hyper),
+            attached.observations,
+            attached.actions,
+            attached.task,
+            seed,
+            normalize,
+            torso,
         )
         self._attach(attached)
+
+    def _configured(
+        self,
+        attached: Attachment,
+        preset: str | None,
+        normalize: bool,
+        torso: Any,
+        hyper: dict[str, Any],
+    ) -> Config:
+        """The hyper-parameters; an option that would have no effect is refused."""
+        seen = attached.observations.seen
+        config = default_config(self.agent_name, attached.task, seen, preset).replace(hyper)
+        config.check_given(hyper, seen if torso is None else WithTorso(seen, torso))
+        if normalize and config.normalises:
+            raise UsageError(
+                f"{type(self).__name__} normalises vectors by itself; leave normalize out"
+            )
+        if preset is None and (note := presets.note(attached.task, self.agent_name, seen)):
+            log.warning(note)
+        return config
 
     def _set_up(
         self,
@@ -212,11 +246,11 @@ class Model:
         learn once `set_env` was called. A model with a custom torso needs that module again.
         """
         file = read_model(Path(path))
-        return cls._loaded(file, env, torso, num_envs)
+        # A file of 0.1's ISL may hold what is Seeker now.
+        return class_of(file, cls)._loaded(file, env, torso, num_envs)  # type: ignore[return-value]
 
     @classmethod
     def _loaded(cls, file: ModelFile, env: Any, torso: Any, num_envs: int) -> Self:
-        file.check_agent(cls.agent_name)
         file.check_torso(torso)
         model = cls.__new__(cls)
         model._set_up(
@@ -252,46 +286,22 @@ class Model:
         self._learner = self._file = None
 
 
-class ISL(Model):
-    """The Information Seeking Learner."""
+def class_of(file: ModelFile, wanted: type[Model]) -> type[Model]:
+    """The class of a file's agent, which must be `wanted` unless that is `Model` itself.
 
-    agent_name = "isl"
-
-
-class BootDQN(Model):
-    """Bootstrapped DQN with randomised priors."""
-
-    agent_name = "boot_dqn"
-
-
-class UBE(Model):
-    """The Uncertainty Bellman Equation."""
-
-    agent_name = "ube"
+    In 0.1 `ISL` was also what is Seeker now: such a file is read as what it is.
+    """
+    found = MODELS.get(file.agent)
+    if found is None:
+        raise UsageError(f"{file.path} holds a model of agent {file.agent!r}, which is unknown")
+    if wanted is not Model and wanted.agent_name not in (file.agent, file.recorded_agent):
+        raise UsageError(
+            f"{file.path} holds a model of agent {file.agent!r}, expected {wanted.agent_name!r}"
+        )
+    return found
 
 
-class SBEED(Model):
-    """SBEED: the smoothed Bellman equation as a saddle point."""
-
-    agent_name = "sbeed"
-
-
-class DQN(Model):
-    """DQN with ε-greedy actions: the control without deep exploration."""
-
-    agent_name = "dqn"
-
-
-MODELS: dict[str, type[Model]] = {m.agent_name: m for m in (ISL, BootDQN, UBE, SBEED, DQN)}
-
-
-def load(path: str | Path, env: Any = None) -> Model:
-    """The model in a file, of whichever agent."""
-    file = read_model(Path(path))
-    return MODELS[file.check_agent(*MODELS)]._loaded(file, env, None, 1)
-
-
-def default_config(agent: str, task: str, preset: str | None = None) -> Config:
+def default_config(agent: str, task: str, space: Space[Any], preset: str | None = None) -> Config:
     """Hyper-parameters where the user gives none: the preset's."""
     config: Config = agents.load(agent).Config()
-    return config.replace(presets.values(preset, task, agent))
+    return config.replace(presets.values(preset, task, agent, space))

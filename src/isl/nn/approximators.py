@@ -4,17 +4,19 @@ On a Discrete observation space the first layers of all of them are one table wi
 observation, which Adam touches where the batch does (isl.nn.lazy_adam); everything else is optax's
 Adam on flax parameters. An agent sees neither:
 
-    q = nets.apply("q", nets.online(state, obs), obs)
+    q = nets.read(state, obs)("q")
 
-    target = nets.freeze(state)                    # once per target period
-    view = nets.to_train(state, target, obs)       # what evaluating the networks at `obs` takes
-    before = nets.frozen(state, target, next_obs)  # the same at the time of `freeze`
-    grads = jax.grad(loss)(view, …)                # a gradient has the view's shape
-    state = nets.descend(state, view, grads, obs)
+    target = nets.freeze(state)                      # once per target period
+    state, metrics = nets.step(state, target, obs, next_obs, loss)
+
+    def loss(reads):                                 # a scalar to minimise, and metrics
+        q_tm1 = reads.online("q")                    # at obs; gradients go through this alone
+        q_t = reads.target("q")                      # at next_obs, as they were when frozen
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -62,6 +64,74 @@ class View(NamedTuple):
     looked_up: tuple[jax.Array, jax.Array] | None = None  # all of them, to be trained
 
 
+class Outputs:
+    """The networks of a view at its observations: `outputs("q")` is [(copies,) …, outputs]."""
+
+    def __init__(self, nets: Approximators, view: View, obs: jax.Array) -> None:
+        self._nets, self._view, self._obs = nets, view, obs
+
+    def __call__(self, name: str) -> jax.Array:
+        return self._nets.evaluate(name, self._view, self._obs)
+
+    def features(self, name: str) -> jax.Array:
+        """The last hidden layer."""
+        return self._nets.evaluate(name, self._view, self._obs, method="features")
+
+
+class Reads(NamedTuple):
+    """What a loss sees of a set of networks."""
+
+    online: Outputs  # at the observations; what is trained
+    target: Outputs  # frozen, at the next observations
+    ahead: Outputs  # the present networks at the next observations, without gradients
+
+
+class Place(NamedTuple):
+    """A set of networks about to be trained: their state, and where they are evaluated."""
+
+    nets: Approximators
+    state: Trained
+    target: Frozen
+    obs: jax.Array  # [B, …]
+    next_obs: jax.Array
+    member: Any = None
+
+
+Loss = Callable[..., tuple[jax.Array, dict[str, jax.Array]]]  # of a `Reads` per set of networks
+
+
+def step(places: Sequence[Place], loss: Loss) -> tuple[list[Trained], dict[str, jax.Array]]:
+    """One step of Adam for several sets of networks that one loss trains.
+
+    Args:
+        places: the sets, each where it is evaluated.
+        loss: takes a `Reads` for every set; gives the scalar to minimise and metrics.
+
+    Returns:
+        The sets' new states, and the metrics.
+    """
+    views = [p.nets.to_train(p.state, p.target, p.obs, p.member) for p in places]
+    targets = [p.nets.frozen(p.state, p.target, p.next_obs, p.member) for p in places]
+
+    def total(views: list[View]) -> tuple[jax.Array, dict[str, jax.Array]]:
+        reads = [
+            Reads(
+                Outputs(place.nets, view, place.obs),
+                Outputs(place.nets, target, place.next_obs),
+                place.nets.read(place.state, place.next_obs, place.member),
+            )
+            for place, view, target in zip(places, views, targets, strict=True)
+        ]
+        return loss(*reads)
+
+    grads, metrics = jax.grad(total, has_aux=True)(views)
+    states = [
+        place.nets.descend(place.state, view, grad, place.obs, place.member)
+        for place, view, grad in zip(places, views, grads, strict=True)
+    ]
+    return states, metrics
+
+
 class Approximators:
     """Networks over one observation space; `members` independent sets of them, used one by one.
 
@@ -102,13 +172,20 @@ class Approximators:
         join = lambda x: x.reshape(-1, *x.shape[2:])  # noqa: E731  [M, n, …] → [M·n, …]
         return state._replace(rows=jax.tree.map(join, state.rows))
 
-    def online(self, state: Trained, obs: jax.Array, member: Any = None) -> View:
-        """The networks as they are."""
+    def read(self, state: Trained, obs: jax.Array, member: Any = None) -> Outputs:
+        """The networks as they are, at some observations."""
         rows = {}
         if state.rows is not None:
             index, now = self._index(obs, member), _of(state.updates, member)
             rows = self._split(lazy_adam.read(state.rows, index, self._rates, now))
-        return View(_of(state.params, member), rows)
+        return Outputs(self, View(_of(state.params, member), rows), obs)
+
+    def step(
+        self, state: Trained, target: Frozen, obs: jax.Array, next_obs: jax.Array, loss: Loss
+    ) -> tuple[Trained, dict[str, jax.Array]]:
+        """`step` for this set of networks alone; `loss` takes its `Reads`."""
+        (state,), metrics = step([Place(self, state, target, obs, next_obs)], loss)
+        return state, metrics
 
     def to_train(self, state: Trained, target: Frozen, obs: jax.Array, member: Any = None) -> View:
         """The networks as they are, and what `descend` will need."""
@@ -133,18 +210,20 @@ class Approximators:
             rows = self._split(lazy_adam.read_frozen(state.rows, index, self._rates, then))
         return View(_of(target.params, member), rows)
 
-    def apply(self, name: str, view: View, obs: jax.Array, method: str | None = None) -> jax.Array:
+    def evaluate(
+        self, name: str, view: View, obs: jax.Array, method: str | None = None
+    ) -> jax.Array:
         """The network's output at the view's observations: [(copies,) …, outputs]."""
-        network = self._networks[name]
+        network, looked_up = self._networks[name], bool(view.rows)
 
-        def evaluate(params: Any, x: jax.Array) -> jax.Array:
-            out: jax.Array = network.apply(params, x, method=method)
+        def one(params: Any, x: jax.Array) -> jax.Array:
+            out: jax.Array = network.apply(params, x, looked_up, method=method)
             return out
 
-        x = view.rows.get(name, obs)
+        x = view.rows[name] if looked_up else obs
         if self.nets[name].copies is not None:
-            return jax.vmap(evaluate, in_axes=(0, 0 if view.rows else None))(view.params[name], x)
-        return evaluate(view.params[name], x)
+            return jax.vmap(one, in_axes=(0, 0 if looked_up else None))(view.params[name], x)
+        return one(view.params[name], x)
 
     def descend(
         self,

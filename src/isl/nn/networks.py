@@ -103,23 +103,19 @@ class Dense(nn.Module):
 
 
 class Table(nn.Module):
-    """A linear layer on the one-hot codes of integers [batch]: a look-up of rows [batch, out].
-
-    Rows that were looked up already are taken as they are; it then needs no kernel.
-    """
+    """A linear layer on the one-hot codes of integers [batch]: a look-up of rows [batch, out]."""
 
     rows: int
     features: int
     bias: bool = True
 
     @nn.compact
-    def __call__(self, index: jax.Array) -> jax.Array:
-        if jnp.issubdtype(index.dtype, jnp.floating):
-            y = index
-        else:
+    def __call__(self, x: jax.Array, looked_up: bool = False) -> jax.Array:
+        """`looked_up`: x holds the rows themselves, and the layer needs no kernel."""
+        if not looked_up:
             kernel = self.param("kernel", truncated_fan_in, (self.rows, self.features))
-            y = kernel.at[index].get(mode="promise_in_bounds")
-        return y + _bias(self)[None] if self.bias else y
+            x = kernel.at[x].get(mode="promise_in_bounds")
+        return x + _bias(self)[None] if self.bias else x
 
 
 class Convolutions(nn.Module):
@@ -151,6 +147,7 @@ class Network(nn.Module):
 
     Without hidden layers the first one is the head.
     The last axes belong to one observation; any axes before them are batch axes.
+    Where the first layer is a table, `looked_up` says that x holds its rows, not integers.
     """
 
     space: Space[Any]
@@ -177,44 +174,40 @@ class Network(nn.Module):
         if self.hidden:
             self.head = Dense(self.outputs, self.bias, of_rows=rows and not rest)
 
-    def features(self, obs: jax.Array) -> jax.Array:
+    def features(self, x: jax.Array, looked_up: bool = False) -> jax.Array:
         """The last hidden layer: [..., width]."""
-        x = self._hidden(obs)
-        return self._rows(x.T if self.head.of_rows else x, obs)
+        hidden = self._hidden(x, looked_up)
+        return self._rows(hidden.T if self.head.of_rows else hidden, x, looked_up)
 
-    def __call__(self, obs: jax.Array) -> jax.Array:
+    def __call__(self, x: jax.Array, looked_up: bool = False) -> jax.Array:
         if self.hidden:
-            return self._rows(self.head(self._hidden(obs)), obs)
-        x = self._first(obs)
-        return self._rows(x.T if isinstance(self.first, Table) else x, obs)
+            return self._rows(self.head(self._hidden(x, looked_up)), x, looked_up)
+        out = self._first(x, looked_up)
+        return self._rows(out.T if isinstance(self.first, Table) else out, x, looked_up)
 
-    def _hidden(self, obs: jax.Array) -> jax.Array:
+    def _hidden(self, x: jax.Array, looked_up: bool) -> jax.Array:
         """The last hidden layer of all observations, as the head reads it."""
-        x = jax.nn.relu(self._first(obs))
+        hidden = jax.nn.relu(self._first(x, looked_up))
         for layer in self.rest:
-            x = jax.nn.relu(layer(x))
-        return x
+            hidden = jax.nn.relu(layer(hidden))
+        return hidden
 
-    def _first(self, obs: jax.Array) -> jax.Array:
+    def _first(self, x: jax.Array, looked_up: bool) -> jax.Array:
         """The first layer: rows [batch, width] from a table, else columns [width, batch]."""
-        if isinstance(self.space, Discrete):
-            looked_up = jnp.issubdtype(obs.dtype, jnp.floating)
-            read = obs.reshape(-1, obs.shape[-1]) if looked_up else obs.reshape(-1)
-        else:
-            obs = obs.reshape(-1, *(self.space.shape or ()))
-            if isinstance(self.space, WithTorso) or is_image(self.space):
-                obs = self.torso(obs)
-            read = obs.reshape(obs.shape[0], -1).T
-        first: jax.Array = self.first(read)
-        return first
+        if isinstance(self.first, Table):
+            flat = x.reshape(-1, x.shape[-1]) if looked_up else x.reshape(-1)
+            rows: jax.Array = self.first(flat, looked_up)
+            return rows
+        x = x.reshape(-1, *(self.space.shape or ()))
+        if isinstance(self.space, WithTorso) or is_image(self.space):
+            x = self.torso(x)
+        columns: jax.Array = self.first(x.reshape(x.shape[0], -1).T)
+        return columns
 
-    def _rows(self, columns: jax.Array, obs: jax.Array) -> jax.Array:
-        """[out, batch] → [..., out], with the batch axes of `obs`."""
-        if isinstance(self.space, Discrete):
-            batch = obs.shape[:-1] if jnp.issubdtype(obs.dtype, jnp.floating) else obs.shape
-        else:
-            batch = obs.shape[: obs.ndim - len(self.space.shape or ())]
-        return columns.T.reshape(*batch, columns.shape[0])
+    def _rows(self, columns: jax.Array, x: jax.Array, looked_up: bool) -> jax.Array:
+        """[out, batch] → [..., out], with the batch axes of x."""
+        axes = 1 if looked_up else len(self.space.shape or ())  # of one observation
+        return columns.T.reshape(*x.shape[: x.ndim - axes], columns.shape[0])
 
 
 def dummy_observation(space: Space[Any]) -> jax.Array:

@@ -49,11 +49,13 @@ def normalised(agent: Agent, observation_space: Space[Any]) -> Agent:
     def begin_episode(learner: Learner, key: jax.Array) -> Any:
         return agent.begin_episode(learner.inner, key)
 
-    def act(learner: Learner, episode: Any, obs: jax.Array, key: jax.Array) -> jax.Array:
-        return agent.act(learner.inner, episode, normalise(learner.statistics, obs), key)
+    def act(
+        learner: Learner, episode: Any, obs: jax.Array, key: jax.Array, mask: Any = None
+    ) -> jax.Array:
+        return agent.act(learner.inner, episode, normalise(learner.statistics, obs), key, mask)
 
-    def exploit(learner: Learner, obs: jax.Array) -> jax.Array:
-        return agent.exploit(learner.inner, normalise(learner.statistics, obs))
+    def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
+        return agent.exploit(learner.inner, normalise(learner.statistics, obs), mask)
 
     def observe(learner: Learner, transition: Transition, key: jax.Array) -> tuple[Learner, Item]:
         statistics = include(learner.statistics, transition.obs)

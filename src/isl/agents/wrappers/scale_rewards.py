@@ -53,11 +53,13 @@ def in_units(agent: Agent, gamma: float, rescale: Callable[[Any, jax.Array], Any
     def begin_episode(learner: Learner, key: jax.Array) -> Any:
         return agent.begin_episode(learner.inner, key)
 
-    def act(learner: Learner, episode: Any, obs: jax.Array, key: jax.Array) -> jax.Array:
-        return agent.act(learner.inner, episode, obs, key)
+    def act(
+        learner: Learner, episode: Any, obs: jax.Array, key: jax.Array, mask: Any = None
+    ) -> jax.Array:
+        return agent.act(learner.inner, episode, obs, key, mask)
 
-    def exploit(learner: Learner, obs: jax.Array) -> jax.Array:
-        return agent.exploit(learner.inner, obs)
+    def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
+        return agent.exploit(learner.inner, obs, mask)
 
     def observe(learner: Learner, transition: Transition, key: jax.Array) -> tuple[Learner, Item]:
         inner, item = agent.observe(learner.inner, transition, key)

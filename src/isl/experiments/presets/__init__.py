@@ -1,6 +1,7 @@
 """Hyper-parameters as data: a TOML file per preset, a section per agent.
 
-The paper's tables are named after their task families; `auto` is for everything else.
+The paper's tables are named after their task families. Elsewhere an agent of the paper takes the
+table of the same kind of observation; `seeker` has no presets, its defaults serve everywhere.
 """
 
 from __future__ import annotations
@@ -9,9 +10,10 @@ import tomllib
 from importlib import resources
 from typing import Any
 
-from isl.errors import UsageError
+from gymnasium.spaces import Discrete, Space
 
-ELSEWHERE = "auto"
+from isl import agents, envs
+from isl.errors import UsageError
 
 
 def names() -> list[str]:
@@ -26,15 +28,40 @@ def load(preset: str) -> dict[str, dict[str, Any]]:
     return tomllib.loads(text)
 
 
-def values(preset: str | None, task: str, agent: str) -> dict[str, Any]:
-    """What a preset sets for an agent; None is the task family's own, or `auto`."""
-    family = task.partition("/")[0]
+def section(preset: str, agent: str) -> dict[str, Any] | None:
+    """What a preset sets for an agent; a variant of ISL without a section takes ISL's."""
+    sections = load(preset)
+    entry = agents.AGENTS.get(agent)
+    return sections.get(agent, sections.get(entry.variant_of) if entry else None)
+
+
+def default(task: str, space: Space[Any]) -> str:
+    """The preset of a task: its own, or that of the paper's task with such observations."""
+    family = envs.family_of(task)
+    if family is not None and family.preset is not None:
+        return family.preset
+    return "deep_sea" if isinstance(space, Discrete) else "cartpole_swingup"
+
+
+def values(preset: str | None, task: str, agent: str, space: Space[Any]) -> dict[str, Any]:
+    """What a preset sets for an agent; None is the task's default."""
     if preset is None:
-        return load(family if family in names() else ELSEWHERE).get(agent, {})
+        return section(default(task, space), agent) or {}
     if preset not in names():
         raise UsageError(f"unknown preset {preset!r}; known: {', '.join(names())}")
-    sections = load(preset)
-    if agent not in sections:
-        has = ", ".join(sections)
+    found = section(preset, agent)
+    if found is None:
+        has = ", ".join(load(preset))
         raise UsageError(f"preset {preset!r} has nothing for agent {agent!r}; it has {has}")
-    return sections[agent]
+    return found
+
+
+def note(task: str, agent: str, space: Space[Any]) -> str:
+    """A line for who takes ISL beyond the paper's tasks; "" otherwise."""
+    family = envs.family_of(task)
+    if agent != "isl" or (family is not None and family.preset is not None):
+        return ""
+    return (
+        f"ISL takes the paper's preset {default(task, space)} here; "
+        "Seeker is the agent for environments that nobody tuned"
+    )
