@@ -14,6 +14,8 @@ Three kinds of state, kept apart:
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, NamedTuple, Protocol
 
 import jax
@@ -39,6 +41,7 @@ __all__ = [
     "among",
     "greedy",
     "hyper",
+    "mean_loss",
     "no_episode",
     "sampled",
     "schedule_of",
@@ -167,6 +170,22 @@ def store_as_is(
 ) -> tuple[Learner, Item]:
     """`observe` of an agent whose replay holds plain transitions."""
     return learner, transition
+
+
+def mean_loss(
+    losses: Callable[[Any, Any], tuple[tuple[jax.Array, ...], Metrics]], batch: Any, told: Any
+) -> tuple[jax.Array, Metrics]:
+    """From the losses of one transition to the sum of their means over a batch.
+
+    Where losses share no parameter, one gradient of their sum serves all.
+
+    Args:
+        losses: of one transition and what the networks say of it: losses, and metrics.
+        batch: transitions with a leading axis.
+        told: what the networks say of them, likewise.
+    """
+    means, metrics = jax.tree.map(jnp.mean, jax.vmap(losses)(batch, told))
+    return functools.reduce(jnp.add, means), metrics
 
 
 def taken(values: jax.Array, action: jax.Array) -> jax.Array:

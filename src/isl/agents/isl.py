@@ -11,6 +11,7 @@ and the value v* follow from q̂ and ℓ in closed form (isl.exploration). This 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, NamedTuple
 
 import chex
@@ -20,7 +21,7 @@ from gymnasium.spaces import Space
 from jax.lax import stop_gradient
 
 from isl.agents import base
-from isl.agents.base import Agent, Metrics, Transition, allowed, greedy, hyper, sampled, taken
+from isl.agents.base import Agent, Metrics, Transition, hyper, taken
 from isl.nn.approximators import Approximators, Frozen, Net, Outputs, Place, Reads, Trained, step
 from isl.theory.exploration import pareto_optimal, uc_policy, uc_value
 
@@ -29,16 +30,12 @@ from isl.theory.exploration import pareto_optimal, uc_policy, uc_value
 class Config(base.Config):
     """ISL's hyper-parameters; the defaults are the paper's for Deep Sea."""
 
-    kappa: float = hyper(
-        1.0, "weight κ of the information objective, in reward units", above=0, basic=True
-    )
+    kappa: float = hyper(1.0, "κ: weight of information, in reward units", above=0, basic=True)
     batch_size: int = hyper(256, "transitions per update", at_least=1)
     learning_starts: int = hyper(512, "uniformly random steps before the first update", at_least=1)
     steps: int = hyper(2, "environment steps T between updates", at_least=1, basic=True)
     target_period: int = hyper(2, "updates between two copies to the targets", at_least=1)
-    eta1: float = hyper(
-        0.9, "η₁: share of |ρ| against |δ| in the target of ℓ", at_least=0, at_most=1
-    )
+    eta1: float = hyper(0.9, "η₁: share of |ρ| against |δ| in ℓ's target", at_least=0, at_most=1)
     eta2: float = hyper(0.1, "η₂: share of ρ against δ in the step of q̂", at_least=0, at_most=1)
     lr_q: float = hyper(2e-4, "Adam's learning rate of q̂", above=0, basic=True)
     lr_rho: float = hyper(1e-4, "Adam's learning rate of ρ", above=0)
@@ -82,9 +79,12 @@ def ell_target(cfg: Config, delta: jax.Array, rho: jax.Array, ahead: jax.Array) 
     return stop_gradient(error + ahead)  # eq. (18e)
 
 
-class Losses(NamedTuple):
-    """Of one transition, or their means over a batch."""
+def q_direction(cfg: Config, delta: jax.Array, rho: jax.Array) -> jax.Array:
+    """Where q̂ of one transition is moved: what eq. (18b) means."""
+    return (1 - cfg.eta2) * delta + cfg.eta2 * rho
 
+
+class Losses(NamedTuple):
     q: jax.Array
     rho: jax.Array
     ell: jax.Array
@@ -96,22 +96,14 @@ def losses(cfg: Config, now: Transition, told: Beliefs) -> tuple[Losses, Metrics
     chex.assert_rank([told.q_tm1, told.ell_max_t, now.reward, now.discount], [1, 0, 0, 0])
     q, rho, ell = (taken(x, now.action) for x in (told.q_tm1, told.rho_tm1, told.ell_tm1))
     delta, current_rho = td_error(cfg, now, told), stop_gradient(rho)
-    ahead = cfg.gamma * now.discount * told.ell_max_t
-    target = ell_target(cfg, delta, current_rho, ahead)
+    target = ell_target(cfg, delta, current_rho, cfg.gamma * now.discount * told.ell_max_t)
     own = Losses(
-        q=-((1 - cfg.eta2) * delta + cfg.eta2 * current_rho) * q,  # descends as eq. (18b) means to
+        q=-q_direction(cfg, delta, current_rho) * q,  # eq. (18b)
         rho=0.5 * (delta - rho) ** 2,  # eq. (18a)
         ell=0.5 * (target - ell) ** 2,  # eq. (18c)
     )
     metrics = {"td_error": jnp.abs(delta), "loss_rho": own.rho, "loss_ell": own.ell}
     return own, metrics | {"q": q, "ell": ell}
-
-
-def total_loss(cfg: Config, batch: Transition, told: Beliefs) -> tuple[jax.Array, Metrics]:
-    """J_q + J_ρ + J_ℓ of a batch; they share no parameter, so one gradient serves all."""
-    each = jax.vmap(lambda now, seen: losses(cfg, now, seen))(batch, told)
-    means, metrics = jax.tree.map(jnp.mean, each)
-    return means.q + means.rho + means.ell, metrics
 
 
 def value_networks(cfg: Config, space: Space[Any], num_actions: int, **more: Any) -> Approximators:
@@ -135,19 +127,14 @@ def ell_of(cfg: Config, outputs: Outputs) -> jax.Array:
 def read(cfg: Config, values: Reads, ell: Reads, next_mask: jax.Array | None) -> Beliefs:
     """What the losses need, from the networks at a batch."""
     now, ell_tm1 = values.online, ell_of(cfg, ell.online)
-    q_t, ell_t = allowed(values.target("q"), ell_of(cfg, ell.target), next_mask)
+    q_t, ell_t = base.allowed(values.target("q"), ell_of(cfg, ell.target), next_mask)
     return Beliefs(now("q"), now("rho"), ell_tm1, q_t, ell_t, jnp.max(ell_t, axis=-1))
 
 
 def describe(cfg: Config, q: jax.Array, ell: jax.Array) -> dict[str, jax.Array]:
     """What `inspect` tells of q̂ and ℓ."""
-    return {
-        "q": q,
-        "ell": ell,
-        "policy": uc_policy(q, ell, cfg.kappa),
-        "pareto": pareto_optimal(q, ell),
-        "value": uc_value(q, ell, cfg.kappa),
-    }
+    policy, value = uc_policy(q, ell, cfg.kappa), uc_value(q, ell, cfg.kappa)
+    return {"q": q, "ell": ell, "policy": policy, "pareto": pareto_optimal(q, ell), "value": value}
 
 
 def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
@@ -158,6 +145,7 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
 
 def assemble(cfg: Config, values: Approximators, ell: Approximators) -> Agent:
     """Algorithm 1 on given approximators."""
+    own_losses = partial(losses, cfg)
 
     def init(key: jax.Array) -> Learner:
         key_values, key_ell = jax.random.split(key)
@@ -172,11 +160,11 @@ def assemble(cfg: Config, values: Approximators, ell: Approximators) -> Agent:
         learner: Learner, episode: tuple[()], obs: jax.Array, key: jax.Array, mask: Any = None
     ) -> jax.Array:
         _, key_action = jax.random.split(key)  # recorded runs drew an ensemble member by the first
-        q, own_ell = allowed(*beliefs(learner, obs), mask)
-        return sampled(uc_policy(q, own_ell, cfg.kappa), key_action)  # eq. (10)
+        q, own_ell = base.allowed(*beliefs(learner, obs), mask)
+        return base.sampled(uc_policy(q, own_ell, cfg.kappa), key_action)  # eq. (10)
 
     def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
-        return greedy(values.read(learner.values, obs)("q"), mask)
+        return base.greedy(values.read(learner.values, obs)("q"), mask)
 
     def target(learner: Learner) -> Target:
         return Target(values.freeze(learner.values), ell.freeze(learner.ell))
@@ -189,7 +177,7 @@ def assemble(cfg: Config, values: Approximators, ell: Approximators) -> Agent:
             Place(ell, learner.ell, frozen.ell, batch.obs, batch.next_obs),
         ]
         states, metrics = step(
-            places, lambda v, l: total_loss(cfg, batch, read(cfg, v, l, batch.next_mask))
+            places, lambda v, l: base.mean_loss(own_losses, batch, read(cfg, v, l, batch.next_mask))
         )
         return Learner(*states), metrics
 

@@ -7,13 +7,24 @@ The action of the largest ℓ(s′) is picked by the current networks and its �
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import jax
 from gymnasium.spaces import Space
 
 from isl.agents import isl
-from isl.agents.base import Agent, Metrics, Transition, allowed, greedy, hyper, sampled, taken
+from isl.agents.base import (
+    Agent,
+    Metrics,
+    Transition,
+    allowed,
+    greedy,
+    hyper,
+    mean_loss,
+    sampled,
+    taken,
+)
 from isl.agents.isl import Learner, Target
 from isl.nn.approximators import Place, Reads, step
 from isl.theory.exploration import uc_policy
@@ -34,6 +45,8 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     members = cfg.ell_ensemble if cfg.ell_ensemble > 1 else None
     values = isl.value_networks(cfg, observation_space, num_actions)
     ell = isl.ell_networks(cfg, observation_space, num_actions, members=members)
+
+    losses = partial(isl.losses, cfg)
 
     def drawn(key: jax.Array) -> jax.Array | None:
         return None if members is None else jax.random.randint(key, (), 0, members)
@@ -65,7 +78,7 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
             Place(ell, learner.ell, frozen.ell, obs, next_obs, drawn(key)),
         ]
         states, metrics = step(
-            places, lambda v, l: isl.total_loss(cfg, batch, read(v, l, batch.next_mask))
+            places, lambda v, l: mean_loss(losses, batch, read(v, l, batch.next_mask))
         )
         return Learner(*states), metrics
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, NamedTuple
 
 import jax
@@ -32,6 +33,7 @@ from isl.agents.base import (
     among,
     greedy,
     hyper,
+    mean_loss,
     sampled,
     taken,
 )
@@ -86,8 +88,6 @@ class Beliefs(NamedTuple):
 
 
 class Losses(NamedTuple):
-    """Of one transition, or their means over a batch."""
-
     g: jax.Array
     q: jax.Array
     rho: jax.Array
@@ -104,20 +104,13 @@ def losses(cfg: Config, now: Transition, told: Beliefs) -> tuple[Losses, Metrics
     ahead = cfg.ell_gamma * now.discount * paper.ell_max_t
     target = isl.ell_target(cfg, delta, current_rho, ahead)
     own = Losses(
-        g=-((1 - cfg.eta2) * delta + cfg.eta2 * current_rho) * g,
+        g=-isl.q_direction(cfg, delta, current_rho) * g,
         q=-isl.td_error(cfg, now, paper) * q,
         rho=0.5 * (delta - rho) ** 2,
         ell=optax.huber_loss(ell / scale, target / scale),
     )
     metrics = {"td_error": jnp.abs(delta), "loss_rho": own.rho, "loss_ell": own.ell}
     return own, metrics | {"q": g, "ell": ell}
-
-
-def total_loss(cfg: Config, batch: Transition, told: Beliefs) -> tuple[jax.Array, Metrics]:
-    """The sum of the losses of a batch; they share no parameter, so one gradient serves all."""
-    each = jax.vmap(lambda now, seen: losses(cfg, now, seen))(batch, told)
-    means, metrics = jax.tree.map(jnp.mean, each)
-    return means.g + means.q + means.rho + means.ell, metrics
 
 
 def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
@@ -156,7 +149,7 @@ def assemble(
         def loss(own: Reads, uncertainty: Reads) -> tuple[jax.Array, Metrics]:
             paper = isl.read(cfg, own, uncertainty, batch.next_mask)
             told = Beliefs(paper, own.online("greedy"), own.target("greedy"))
-            return total_loss(cfg, batch, told)
+            return mean_loss(partial(losses, cfg), batch, told)
 
         obs, next_obs = batch.obs, batch.next_obs
         places = [
