@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
+from isl.version import __version__
+
 if TYPE_CHECKING:
     from isl.model import DQN, ISL, SBEED, UBE, BootDQN, Seeker, load
 
-__version__ = "0.2.0"
 __all__ = ["DQN", "ISL", "SBEED", "UBE", "BootDQN", "Seeker", "__version__", "load"]
 
 # By name only: `import isl` loads neither JAX nor the tasks.

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from isl.errors import UnsupportedFormat
-from isl.model import file
-from isl.model import load
+from isl.model import file, load
 from isl.model.policy import make_agent
 from isl.storage import checkpoint, files, store
 from tests.support.fault_injection import CONFIG, state_at, write_run

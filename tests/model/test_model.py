@@ -14,8 +14,8 @@ from gymnasium.spaces import Box, Discrete, MultiDiscrete
 from isl import DQN, ISL, SBEED, UBE, BootDQN
 from isl.agents.wrappers.normalise_observations import Statistics, include, normalise
 from isl.errors import DamagedFile, UnsupportedFormat, UsageError
-from isl.model.callbacks import BaseCallback, CheckpointCallback, EvalCallback
 from isl.model import load
+from isl.model.callbacks import BaseCallback, CheckpointCallback, EvalCallback
 from isl.storage import checkpoint
 
 TINY = {"hidden": (4,), "batch_size": 4, "learning_starts": 16}

@@ -55,6 +55,26 @@ class MaskedTransition(NamedTuple):
     prior_t: jax.Array  # [K, A]: prior_scale · p_k(s′, ·)
 
 
+def loss(cfg: Config, reads: Reads, batch: MaskedTransition) -> tuple[jax.Array, Metrics]:
+    """Sum of the members' losses; they share no parameter, so one gradient serves all."""
+    now, mask, prior_tm1, prior_t = batch
+    f_tm1 = reads.online("q")  # [K, B, A]
+    chosen = jax.nn.one_hot(now.action, f_tm1.shape[-1])
+    f_tm1 = jnp.sum(f_tm1 * chosen[None], axis=-1)  # [K, B]
+    q_tm1 = f_tm1 + prior_tm1.T
+    allowed = None if now.next_mask is None else now.next_mask[None]
+    q_t = among(stop_gradient(reads.target("q")) + jnp.moveaxis(prior_t, 1, 0), allowed)
+    v_t = jnp.max(q_t, axis=-1)
+    delta = now.reward[None] + cfg.gamma * now.discount[None] * v_t - q_tm1
+    member_losses = 0.5 * jnp.mean(mask.T * delta**2, axis=-1)
+    metrics = {
+        "td_error": jnp.mean(jnp.abs(delta)),
+        "q": jnp.mean(q_tm1),
+        "spread": jnp.mean(jnp.std(q_tm1, axis=0)),
+    }
+    return jnp.sum(member_losses), metrics
+
+
 def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     """BSP for an observation space and a number of actions."""
     nets = Approximators(
@@ -66,8 +86,7 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
 
     def prior_of(learner: Learner, obs: jax.Array) -> jax.Array:
         """prior_scale · p_k(s, ·) of all members at one observation: [K, A]."""
-        prior = learner.prior[obs] if rows else priors(learner.prior, obs)
-        return jnp.asarray(cfg.prior_scale * prior)
+        return cfg.prior_scale * (learner.prior[obs] if rows else priors(learner.prior, obs))
 
     def q_of(learner: Learner, obs: jax.Array) -> jax.Array:
         """q_k = f_k + prior_scale · p_k of all members at one observation: [K, A]."""
@@ -106,29 +125,11 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     def target(learner: Learner) -> Frozen:
         return nets.freeze(learner.q)
 
-    def loss(reads: Reads, batch: MaskedTransition) -> tuple[jax.Array, Metrics]:
-        """Sum of the members' losses; they share no parameter, so one gradient serves all."""
-        now, mask, prior_tm1, prior_t = batch
-        chosen = jax.nn.one_hot(now.action, num_actions)
-        f_tm1 = jnp.sum(reads.online("q") * chosen[None], axis=-1)  # [K, B]
-        q_tm1 = f_tm1 + prior_tm1.T
-        allowed = None if now.next_mask is None else now.next_mask[None]
-        q_t = among(stop_gradient(reads.target("q")) + jnp.moveaxis(prior_t, 1, 0), allowed)
-        v_t = jnp.max(q_t, axis=-1)
-        delta = now.reward[None] + cfg.gamma * now.discount[None] * v_t - q_tm1
-        member_losses = 0.5 * jnp.mean(mask.T * delta**2, axis=-1)
-        metrics = {
-            "td_error": jnp.mean(jnp.abs(delta)),
-            "q": jnp.mean(q_tm1),
-            "spread": jnp.mean(jnp.std(q_tm1, axis=0)),
-        }
-        return jnp.sum(member_losses), metrics
-
     def update(
         learner: Learner, frozen: Frozen, batch: MaskedTransition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
-        obs, next_obs = batch.transition.obs, batch.transition.next_obs
-        q, metrics = nets.step(learner.q, frozen, obs, next_obs, lambda reads: loss(reads, batch))
+        at, ahead = batch.transition.obs, batch.transition.next_obs
+        q, metrics = nets.step(learner.q, frozen, at, ahead, lambda reads: loss(cfg, reads, batch))
         return learner._replace(q=q), metrics
 
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:

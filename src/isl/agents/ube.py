@@ -43,6 +43,36 @@ class Learner(NamedTuple):
     sigma: jax.Array  # Σ_a, [A, F, F]
 
 
+def u_of(outputs: Outputs) -> jax.Array:
+    """u ≥ 0."""
+    return jax.nn.softplus(outputs("u"))
+
+
+def loss(
+    cfg: Config, reads: Reads, sigma: jax.Array, batch: Transition
+) -> tuple[jax.Array, Metrics]:
+    """The losses of Q and of u; they share no gradient."""
+    now = (reads.online("q"), u_of(reads.online))
+    q_tm1, u_tm1 = (taken(x, batch.action) for x in now)
+    q_t = among(reads.target("q"), batch.next_mask)
+    u_t = taken(u_of(reads.target), greedy(q_t))
+
+    phi = stop_gradient(reads.online.features("q"))
+    nu = taken(jnp.einsum("bf,afg,bg->ba", phi, sigma, phi), batch.action)  # φᵀΣ_aφ
+    q_target = batch.reward + cfg.gamma * batch.discount * jnp.max(q_t, axis=-1)
+    u_target = nu + cfg.gamma**2 * batch.discount * u_t  # the uncertainty Bellman equation
+    loss_q = 0.5 * jnp.mean((q_target - q_tm1) ** 2)
+    loss_u = 0.5 * jnp.mean((u_target - u_tm1) ** 2)
+    metrics = {
+        "td_error": jnp.mean(jnp.abs(q_target - q_tm1)),
+        "loss_u": loss_u,
+        "q": jnp.mean(q_tm1),
+        "u": jnp.mean(u_tm1),
+        "nu": jnp.mean(nu),
+    }
+    return loss_q + loss_u, metrics
+
+
 def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     """UBE for an observation space and a number of actions."""
     nets = Approximators(
@@ -50,9 +80,6 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         cfg.hidden,
         {"q": Net(num_actions, cfg.lr_q), "u": Net(num_actions, cfg.lr_u)},
     )
-
-    def u_of(outputs: Outputs) -> jax.Array:
-        return jax.nn.softplus(outputs("u"))
 
     def init(key: jax.Array) -> Learner:
         identity = jnp.eye(cfg.hidden[-1])
@@ -81,28 +108,6 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     def target(learner: Learner) -> Frozen:
         return nets.freeze(learner.nets)
 
-    def loss(reads: Reads, sigma: jax.Array, batch: Transition) -> tuple[jax.Array, Metrics]:
-        """The losses of Q and of u; they share no gradient."""
-        now = (reads.online("q"), u_of(reads.online))
-        q_tm1, u_tm1 = (taken(x, batch.action) for x in now)
-        q_t = among(reads.target("q"), batch.next_mask)
-        u_t = taken(u_of(reads.target), greedy(q_t))
-
-        phi = stop_gradient(reads.online.features("q"))
-        nu = taken(jnp.einsum("bf,afg,bg->ba", phi, sigma, phi), batch.action)  # φᵀΣ_aφ
-        q_target = batch.reward + cfg.gamma * batch.discount * jnp.max(q_t, axis=-1)
-        u_target = nu + cfg.gamma**2 * batch.discount * u_t  # the uncertainty Bellman equation
-        loss_q = 0.5 * jnp.mean((q_target - q_tm1) ** 2)
-        loss_u = 0.5 * jnp.mean((u_target - u_tm1) ** 2)
-        metrics = {
-            "td_error": jnp.mean(jnp.abs(q_target - q_tm1)),
-            "loss_u": loss_u,
-            "q": jnp.mean(q_tm1),
-            "u": jnp.mean(u_tm1),
-            "nu": jnp.mean(nu),
-        }
-        return loss_q + loss_u, metrics
-
     def update(
         learner: Learner, frozen: Frozen, batch: Transition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
@@ -111,7 +116,7 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
             frozen,
             batch.obs,
             batch.next_obs,
-            lambda reads: loss(reads, learner.sigma, batch),
+            lambda reads: loss(cfg, reads, learner.sigma, batch),
         )
         return learner._replace(nets=own), metrics
 

@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import NoReturn
 
-from isl import __version__
 from isl.errors import CannotWrite, DamagedFile, UsageError
 from isl.experiments.executing.interruption import leave, on_request, silence
 from isl.status import ExitCode
+from isl.version import __version__
 
 COMMANDS = {
     "train": "train an agent on a task, one run per seed",

@@ -16,7 +16,6 @@ import jax
 import jax.numpy as jnp
 from gymnasium.spaces import Discrete
 
-import isl
 from isl import agents, envs
 from isl.agents import aliases
 from isl.agents.base import Agent, Transition
@@ -25,6 +24,7 @@ from isl.envs import spaces
 from isl.errors import DamagedFile, UnsupportedFormat, UsageError
 from isl.nn.networks import dummy_observation
 from isl.storage import checkpoint, files
+from isl.version import __version__
 
 if TYPE_CHECKING:
     from isl.model.model import Model
@@ -61,7 +61,7 @@ def write_model(model: Model, path: Path, replay: bool) -> None:
     task = attached.env if attached is not None and attached.kind == "compiled" else None
     meta = {
         "type": "model",
-        "isl": isl.__version__,
+        "isl": __version__,
         "agent": model.agent_name,
         "hyper": model.config.to_dict(),
         "normalize": model.normalize,
@@ -187,7 +187,7 @@ class ModelFile:
             raise UnsupportedFormat(
                 self.path,
                 f"was saved by isl {self._meta.get('isl')} with other parameters than isl "
-                f"{isl.__version__} has ({error.reason}): use the version that wrote it",
+                f"{__version__} has ({error.reason}): use the version that wrote it",
             ) from None
 
     def loop_state(self, template: Any) -> Any:

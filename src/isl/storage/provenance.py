@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import isl
+from isl.version import __version__
 
 _PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy", "gymnasium", "polars")
 
@@ -18,7 +18,7 @@ _PACKAGES = ("jax", "jaxlib", "flax", "optax", "numpy", "gymnasium", "polars")
 @functools.cache
 def _git(*arguments: str) -> str | None:
     """Output of git in the folder of this package, or None outside a checkout."""
-    command = ["git", "-C", str(Path(isl.__file__).parent), *arguments]
+    command = ["git", "-C", str(Path(__file__).parents[1]), *arguments]
     # No optional locks: asking must not disturb a git command that the user runs meanwhile.
     environment = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     try:
@@ -64,7 +64,7 @@ def provenance() -> dict[str, Any]:
         if name.startswith("JAX_") and not name.endswith("_CACHE_DIR")
     }
     return {
-        "isl": isl.__version__,
+        "isl": __version__,
         **_git_state(),
         "python": platform.python_version(),
         **{package: _version(package) for package in _PACKAGES},
