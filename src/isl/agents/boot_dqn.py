@@ -86,7 +86,8 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
 
     def prior_of(learner: Learner, obs: jax.Array) -> jax.Array:
         """prior_scale · p_k(s, ·) of all members at one observation: [K, A]."""
-        return cfg.prior_scale * (learner.prior[obs] if rows else priors(learner.prior, obs))
+        prior: jax.Array = learner.prior[obs] if rows else priors(learner.prior, obs)
+        return cfg.prior_scale * prior
 
     def q_of(learner: Learner, obs: jax.Array) -> jax.Array:
         """q_k = f_k + prior_scale · p_k of all members at one observation: [K, A]."""
