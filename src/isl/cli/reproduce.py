@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from isl.cli import options as shared
+from isl.envs.registry import has_goal
 from isl.errors import UsageError
 from isl.experiments.executing import cores
 from isl.experiments.executing.plan import Job, Supervision
@@ -154,7 +155,7 @@ def _draw(name: str, folder: Path) -> None:
     except UsageError as error:  # the runs are done; the rest can be had later
         print(f"not drawn: {error}")
         return
-    if family.startswith("deep_sea"):
+    if has_goal(family):
         for (agent, variant), exponent in exponents(rows, family).items():
             print(f"{who(agent, variant)}: episodes to solve {exponent_text(exponent)}")
     print(f"written: {', '.join(map(str, written))}" if written else "no rows to draw yet")

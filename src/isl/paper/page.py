@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from isl.envs.registry import has_goal
 from isl.errors import UsageError
 from isl.paper.summary import FEW, Cell, Quartiles, cells, exponent_text, exponents, who
 from isl.paper.table import Row, settings_of
@@ -63,7 +64,7 @@ def variants(rows: Sequence[Row], family: str) -> str:
     found = cells(rows, family)
     sizes = {(cell.agent, cell.size) for cell in found if cell.variant}
     compared = [cell for cell in found if (cell.agent, cell.size) in sizes]
-    if family.startswith("deep_sea"):  # many sizes, few settings
+    if has_goal(family):  # many sizes, few settings
         return _matrix(compared, _solved_text, "N")
     lines = ["| agent | setting | size | result |", "|---|---|---|---|"]
     for cell in sorted(compared, key=_by_value):

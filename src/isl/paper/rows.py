@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from isl.envs import has_goal
+from isl.envs.registry import Fact, family_of, has_goal
 from isl.experiments.spec import RunSpec, resolve
 from isl.paper.table import Row, settings_of
 from isl.storage import files, run_folder, store
@@ -39,7 +39,7 @@ def row_of(run: store.Run) -> Row:
         best_return=summary["best_return"],
         episodes=summary["episodes"],
         steps=summary["steps"],
-        records=_digest(run.path),
+        records=_digest(spec.task, run.path),
         seconds=round(summary["wall_seconds"], 3),
         isl=made["isl"],
         commit="/".join(commits),
@@ -52,11 +52,17 @@ def _commit(place: Mapping[str, Any]) -> str:
     return (place["git_sha"] or "")[:12] + ("+" if place["git_dirty"] else "")
 
 
-def _digest(run_dir: Path) -> str:
-    """Of the values, not of the file: a new version of Parquet's writer changes nothing."""
+def _digest(task: str, run_dir: Path) -> str:
+    """Of the values, not of the file: a new version of Parquet's writer changes nothing.
+
+    Facts that only later versions record are left out, so that earlier rows still compare.
+    """
+    family = family_of(task)
+    facts = () if family is None else family.facts
+    later = {fact.column for fact in facts if fact.recorded_since != Fact.recorded_since}
     total = hashlib.sha256()
     table = run_folder.read_episodes(run_dir)
-    for name in sorted(table.columns):
+    for name in sorted(set(table.columns) - later):
         total.update(name.encode() + table[name].to_numpy().tobytes())
     return total.hexdigest()[:12]
 

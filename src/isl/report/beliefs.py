@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isl.envs import has_goal
+from isl.envs.registry import family_of, number_of
 from isl.errors import DamagedFile
 from isl.experiments.running.recording import snapshots
 from isl.report.collect import Collected, Group
@@ -46,7 +46,7 @@ def items(found: Collected) -> list[Item]:
                 f"{group.task}, {group.who}, seed {run.seed}",
                 maps,
                 kappa=run.config["hyper"].get("kappa"),
-                size=group.number if has_goal(group.task) else None,
+                size=grid_size(group.task),
                 labels=labels,
                 most_bytes=MOST_BYTES // len(shown),
             )
@@ -55,6 +55,12 @@ def items(found: Collected) -> list[Item]:
         else:
             packed.append(item)
     return packed
+
+
+def grid_size(task: str) -> int | None:
+    """N of a task whose states are the cells of an N × N grid, half of which can be reached."""
+    family = family_of(task)
+    return number_of(task) if family is not None and family.triangle else None
 
 
 def _recorded(run_dir: Path) -> tuple[Maps, list[str]] | None:
@@ -78,16 +84,22 @@ def pack(
     labels: Sequence[str] = (),
     most_bytes: int = MOST_BYTES,
 ) -> Item:
-    """Maps [time, state, …] as the page reads them; of a Deep Sea of `size` the reachable cells.
+    """Maps [time, state, …] as the page reads them.
 
-    Without a size the states are named by `labels`. Agents without `ell` have no majorant.
+    Args:
+        title: what is shown, on the page.
+        maps: arrays by name; `q` and `episode` are needed.
+        kappa: the temperature that the majorant starts with; agents without `ell` have none.
+        size: N of an N × N grid (`grid_size`), of which only the reachable cells are kept.
+        labels: names of the states of a task without a grid.
+        most_bytes: moments are left out until the arrays are smaller than this.
     """
     q = np.asarray(maps["q"], np.float32)
     times, states, actions = q.shape
     cells = np.arange(states)
     if size is not None:
         if states != size**2:
-            raise ValueError(f"{states} states in a Deep Sea of size {size}")
+            raise ValueError(f"{states} states in a grid of {size} × {size} cells")
         cells = cells[cells % size <= cells // size]
     names = [name for name in ("q", "ell", "policy", "visits") if name in maps]
     bytes_per_frame = 4 * sum(maps[name][0, cells].size for name in names)
