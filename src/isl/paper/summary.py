@@ -26,12 +26,23 @@ class Cell(NamedTuple):
     agent: str
     variant: str
     size: int
-    seeds: int
-    solved: int
-    diverged: int
+    diverged: int  # seeds
     budget: int  # episodes: the smallest of the seeds'
-    episodes: Quartiles  # to solve; infinite where unsolved runs decide
+    took: list[float]  # episodes to solve of each seed; infinite for unsolved ones
     returns: tuple[float, ...]  # the best of each seed
+
+    @property
+    def seeds(self) -> int:
+        return len(self.took)
+
+    @property
+    def solved(self) -> int:
+        return sum(map(math.isfinite, self.took))
+
+    @property
+    def episodes(self) -> Quartiles:
+        """To solve; infinite where unsolved runs decide."""
+        return quartiles(self.took)
 
     @property
     def best_return(self) -> Quartiles:
@@ -62,16 +73,9 @@ def cells(rows: Iterable[Row], family: str) -> list[Cell]:
     for (agent, variant, size), alike in groups.items():
         took = episodes_to_solve(r.solved_episode for r in alike)
         best = tuple(-math.inf if r.best_return is None else r.best_return for r in alike)
-        solved = sum(map(math.isfinite, took))
         diverged = sum(r.status == "diverged" for r in alike)
         budget = min(r.budget for r in alike)
-        found.append(
-            Cell(
-                *(agent, variant, size, len(alike), solved, diverged, budget),
-                quartiles(took),
-                best,
-            )
-        )
+        found.append(Cell(agent, variant, size, diverged, budget, took, best))
     return sorted(found, key=lambda cell: (*_place(cell.agent), cell.variant, cell.size))
 
 
