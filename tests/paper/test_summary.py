@@ -112,7 +112,7 @@ def test_pages_are_filled_between_their_marks(rows, tmp_path):
     assert "By hand." in lines
     assert page.update(tmp_path, rows) == []  # nothing to change the second time
     with pytest.raises(UsageError, match="asks for 'solve'"):
-        page.filled("<!-- begin deep_sea solve -->\n<!-- end -->", rows)
+        page.filled("<!-- begin deep_sea solve -->\n<!-- end -->", rows, {})
 
 
 def test_blocks_of_variants_returns_and_origin(rows):

@@ -14,9 +14,8 @@ from gymnasium.spaces import Discrete, Space
 from numpy.typing import NDArray
 
 from isl.errors import UsageError
-from isl.experiments.running.recording import snapshots
 from isl.report import inspection_page
-from isl.report.beliefs import Item, grid_size, pack
+from isl.report.beliefs import NAMES, Item, grid_size, pack, recorded
 from isl.report.page import utf8
 from isl.status import ExitCode
 from isl.storage import files, run_folder, store
@@ -69,9 +68,10 @@ def _of_run(path: Path, given: list[Any], env_id: str | None) -> Item:
     found = store.read_run(path)
     if found.summary is None:
         raise UsageError(f"{path} is {found.status}; expected a finished run {found.problem}")
-    if (path / snapshots.FILE).is_file() and not given:
+    maps = None if given else recorded(path)
+    if maps is not None:
         kappa, size = found.config["hyper"].get("kappa"), grid_size(found.task)
-        return pack(_title(found), snapshots.read(path), kappa=kappa, size=size)
+        return pack(_title(found), maps, kappa=kappa, size=size)
     return _item(_trained(found, env_id), given)
 
 
@@ -139,7 +139,7 @@ def _item(mind: _Mind, given: list[Any]) -> Item:
             constant["right"] = mind.task.right_actions.ravel()
     else:
         raise UsageError(f"which observation? give one of {space} with --obs '[…]'")
-    maps = {name: values[None] for name, values in beliefs.items() if name in snapshots.MAPS}
+    maps = {name: values[None] for name, values in beliefs.items() if name in NAMES}
     once = {"episode": np.zeros(1, np.int64)}
     return pack(mind.title, maps | once | constant, kappa=mind.kappa, size=size, labels=labels)
 

@@ -41,11 +41,12 @@ class Part:
 
 @dataclass(frozen=True)
 class Reproduction:
-    """One of the paper's figures."""
+    """One of the paper's figures: the runs it is made of."""
 
     full: Sequence[Part]  # the paper's scale
     quick: Sequence[Part]  # some minutes on two cores
     tranches: Sequence[Sequence[Part]]  # numbered from 1
+    snapshots: bool = False  # record what agents believe: cheap at landmarks, large on a grid
 
 
 def _until_solved(family: str, sizes: Sequence[int], seeds: int, *agents: str, **more: Any) -> Part:
@@ -120,6 +121,7 @@ REPRODUCTIONS = {
             [Part("cartpole_swingup", (15, 17), 10, ("boot_dqn",))],
             [Part("cartpole_swingup", (10, 15, 17), 3, ("isl",), AUTHORS)],
         ),
+        snapshots=True,
     ),
     "ablation": Reproduction(
         _ablation(range(20), 10, _ALL_VALUES),
