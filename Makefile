@@ -18,7 +18,8 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP)  ## solve Deep Sea 20 with four seeds and draw what happened
 	$(BIN)/isl train deep_sea/20 --agent isl --seeds 4 --until-solved --snapshots --out runs/demo
-	$(BIN)/python scripts/draw_demo.py runs/demo
+	$(BIN)/isl report runs/demo --picture runs/demo/demo.png
+	@echo 'look into it: $(BIN)/isl report runs/demo'
 
 test: lint  ## lint, then the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile
@@ -37,19 +38,20 @@ format: $(STAMP)  ## rewrite the code the way lint wants it
 	$(BIN)/ruff format .
 
 figures: $(STAMP)  ## draw the figures of docs/theory.md and, from its tables, docs/results again
-	$(BIN)/python scripts/draw_theory.py
+	$(BIN)/python docs/tools/draw_theory.py
 	$(BIN)/isl reproduce deep_sea --figures
 	$(BIN)/isl reproduce deep_sea_stochastic --figures
 	$(BIN)/isl reproduce cartpole_swingup --figures
 	$(BIN)/isl reproduce ablation --figures
-	$(BIN)/python scripts/draw_learning.py draw docs/results/cartpole_learning.csv docs/results/cartpole_learning.svg
+	$(BIN)/isl reproduce untuned --figures
+	$(BIN)/python docs/tools/draw_learning.py draw docs/results/cartpole_learning.csv docs/results/cartpole_learning.svg
 
 docs: $(STAMP)  ## the documentation site, in site/
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/mkdocs build --strict
 
 bench: $(STAMP)  ## speed beside softmax, peers and the machine's limit
-	$(BIN)/python -m benchmarks.exploration
+	$(BIN)/isl bench --what exploration
 	$(BIN)/isl bench --out bench
 
 clean:  ## remove what was built, keep runs/

@@ -88,7 +88,7 @@ def test_commands_are_understood(command, tmp_path, monkeypatch):
     else:
         assert name in main.COMMANDS
         parser = main.Parser(prog=name, allow_abbrev=False)
-        module = __import__(f"isl.commands.{name}", fromlist=[name])
+        module = __import__(f"isl.cli.{name}", fromlist=[name])
         module.add_arguments(parser, rest)
         parser.parse_args(rest)
 

@@ -26,12 +26,15 @@ def test_rows_are_at_bsuites_points():
 
 
 def test_ids_are_bsuites():
-    for name, family in bsuite.FAMILIES.items():
+    known = {name: family for name, family in envs.TASKS.items() if family.bsuite is not None}
+    assert set(known) == {"deep_sea", "deep_sea_stochastic", "cartpole_swingup"}
+    for name, task_family in known.items():
+        family = task_family.bsuite
         numbers = {"deep_sea": "size", "deep_sea_stochastic": "size"}
         for index, number in enumerate(family.numbers):
             settings = bsuite_sweep.SETTINGS[f"{name}/{index}"]
             if name in numbers:
-                assert settings == {"size": number, "mapping_seed": bsuite.MAPPING_SEED}
+                assert settings == {"size": number, **task_family.parameters}
             else:
                 assert settings["height_threshold"] == pytest.approx(number / 20)
         assert f"{name}/{len(family.numbers)}" not in bsuite_sweep.SETTINGS

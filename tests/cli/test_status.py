@@ -1,5 +1,6 @@
 """`isl status` and `isl merge` as a user meets them."""
 
+import re
 import subprocess
 import sys
 import time
@@ -8,6 +9,7 @@ import pytest
 
 from isl.cli.main import main
 from isl.storage import files, requests, run_folder, store
+from tests.support import made_runs
 from tests.support.fault_injection import CONFIG, summary, write_run
 
 
@@ -40,6 +42,22 @@ def test_counts_and_what_is_left(tmp_path, capsys, fast_disk):
     assert cells["solved"] == "0 of 2"
     assert "2 of 10 runs done, about 10 minutes left" in printed
     assert "failed: no such thing" in printed
+
+
+def test_sizes_are_sorted_as_numbers(tmp_path, capsys, fast_disk):
+    for size in (8, 10, 100, 9):
+        made_runs.make(tmp_path, f"deep_sea/{size}")
+    made_runs.make(tmp_path, "CartPole-v1", "dqn")
+    assert main(["status", str(tmp_path)]) == 0
+    shown = re.findall(r"│ ([\w/-]+)/(?:isl|dqn)/", capsys.readouterr().out)
+    assert shown == ["CartPole-v1", *(f"deep_sea/{size}" for size in (8, 9, 10, 100))]
+
+
+def test_unsolved_runs_count_as_infinite(tmp_path, capsys, fast_disk):
+    for seed, solves_at in enumerate((101, None, None)):
+        made_runs.make(tmp_path, seed=seed, solves_at=solves_at)
+    assert main(["status", str(tmp_path)]) == 0
+    assert "1 of 3 │                      ∞ (∞–∞)" in capsys.readouterr().out
 
 
 def test_verify_names_every_damaged_file(tmp_path, capsys, fast_disk):

@@ -100,11 +100,11 @@ def test_a_setting_made_at_all_sizes_has_a_curve_of_its_own(rows, tmp_path):
 
 
 def test_pages_are_filled_between_their_marks(rows, tmp_path):
-    page = tmp_path / "deep-sea.md"
+    path = tmp_path / "deep-sea.md"
     text = "# Title\n\n<!-- begin deep_sea solved -->\nold\n<!-- end -->\n\nBy hand.\n"
-    page.write_text(text + "<!-- begin deep_sea exponents -->\n<!-- end -->\n")
-    assert page.update(tmp_path, rows) == [page]
-    lines = page.read_text().splitlines()
+    path.write_text(text + "<!-- begin deep_sea exponents -->\n<!-- end -->\n")
+    assert page.update(tmp_path, rows) == [path]
+    lines = path.read_text().splitlines()
     assert "| N | ISL | BSP | DQN (control) |" in lines
     assert "| 30 | 3/3: 630 (615 to 660) | 2/3: 1800 (1350 to >10000) | 0/2 in 2,000 |" in lines
     assert "| DQN (control) | too few solved runs | too few solved runs |" in lines
@@ -112,7 +112,7 @@ def test_pages_are_filled_between_their_marks(rows, tmp_path):
     assert "By hand." in lines
     assert page.update(tmp_path, rows) == []  # nothing to change the second time
     with pytest.raises(UsageError, match="asks for 'solve'"):
-        page.filled("<!-- begin deep_sea solve -->\n<!-- end -->", rows)
+        page.filled("<!-- begin deep_sea solve -->\n<!-- end -->", rows, {})
 
 
 def test_blocks_of_variants_returns_and_origin(rows):

@@ -15,7 +15,8 @@ import pytest
 from isl.cli.main import main
 from isl.experiments.running.recording import snapshots
 from isl.report import collect, curves, page, scaling, statistics, tables, write_report
-from isl.report.charts import CROSS, DOT, SQUARE, styles
+from isl.report.charts import CROSS, DOT, SQUARE
+from isl.report.palette import styles
 from isl.storage import run_folder
 from tests.support import made_runs
 

@@ -7,33 +7,17 @@ the scores here are of the same definitions (bsuite 0.3.6), on the same rows.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import polars as pl
 
+from isl.envs.registry import Bsuite, TaskFamily, family_of, number_of
 from isl.errors import UsageError
 from isl.storage.run_folder import config_hash
 from isl.storage.store import Run
 
 _TENTHS = (10, 12, 14, 17, 20, 25, 30, 40, 50, 60, 70, 80, 90)  # 1, 1.2, 1.4 … times a power of 10
-
-
-class Family(NamedTuple):
-    """What bsuite fixes about a family of tasks."""
-
-    numbers: range  # bsuite's ids count them from 0: deep_sea/10 is deep_sea-0
-    episodes: int
-
-
-FAMILIES = {
-    "deep_sea": Family(range(10, 51, 2), 10_000),
-    "deep_sea_stochastic": Family(range(10, 51, 2), 10_000),
-    "cartpole_swingup": Family(range(20), 1_000),
-}
-MAPPING_SEED = 42  # of its Deep Seas
 FORGIVENESS = 100  # episodes that dithering is given on top of 2^N
-CARTPOLE_TARGET = 700.0  # the return of an episode without regret
-CARTPOLE_GOOD_EPISODE = 100.0  # a return that takes a swing-up
 
 
 def logged_episodes(most: int) -> list[int]:
@@ -44,13 +28,23 @@ def logged_episodes(most: int) -> list[int]:
 
 def bsuite_id(run: Run) -> str | None:
     """`deep_sea/0` for our deep_sea/10; None if bsuite has no such task."""
-    name, _, number = run.task.partition("/")
-    family = FAMILIES.get(name)
-    if family is None or int(number) not in family.numbers:
+    family, number = family_of(run.task), number_of(run.task)
+    if family is None or family.bsuite is None or number is None:
         return None
-    if run.config.get("mapping_seed") not in (None, MAPPING_SEED):
+    if number not in family.bsuite.numbers:
         return None
-    return f"{name}/{family.numbers.index(int(number))}"
+    for name, default in family.parameters.items():  # our defaults are bsuite's values
+        if run.config.get(name) not in (None, default):
+            return None
+    return f"{run.task.partition('/')[0]}/{family.bsuite.numbers.index(number)}"
+
+
+def fixed(task: str) -> tuple[TaskFamily, Bsuite]:
+    """The family of a task that bsuite has, and what bsuite fixes about it."""
+    family = family_of(task)
+    if family is None or family.bsuite is None:
+        raise UsageError(f"bsuite has no task like {task}")
+    return family, family.bsuite
 
 
 def variant(config: dict[str, Any]) -> str:
@@ -62,19 +56,22 @@ def variant(config: dict[str, Any]) -> str:
 
 def rows(task: str, episodes: pl.DataFrame) -> pl.DataFrame:
     """What bsuite's logger writes about a run: the standard columns, then the task's own."""
+    family, _ = fixed(task)
     total = pl.col("return").cum_sum()
-    if task.startswith("cartpole"):
+    goal = family.column(family.goal)
+    if goal is None:
         best = pl.max_horizontal(pl.col("return").cum_max(), 0.0)  # bsuite counts from 0 too
         own = [total.alias("raw_return"), best.alias("best_episode")]
     else:
-        if "bad_episodes" in episodes.columns:
-            bad = pl.col("bad_episodes")
-        elif task.startswith("deep_sea_stochastic"):
-            raise UsageError(f"a run of {task} has no bad_episodes: run it again with this version")
-        else:  # without slips, leaving the way to the treasure is the same as missing it
-            bad = pl.col("episode") - pl.col("goal_visits")
-        goals = pl.col("goal_visits").cast(pl.Float64)
-        own = [bad.alias("total_bad_episodes"), goals.alias("denoised_return")]
+        recorded = family.column("bad")
+        if recorded is None:  # without slips, leaving the way to the goal is the same as missing it
+            bad = pl.col("episode") - pl.col(goal)
+        elif recorded in episodes.columns:
+            bad = pl.col(recorded)
+        else:
+            raise UsageError(f"a run of {task} has no {recorded}: run it again with this version")
+        visits = pl.col(goal).cast(pl.Float64)
+        own = [bad.alias("total_bad_episodes"), visits.alias("denoised_return")]
     return episodes.select(
         "steps",
         "episode",
@@ -86,30 +83,30 @@ def rows(task: str, episodes: pl.DataFrame) -> pl.DataFrame:
 
 
 def solution(task: str, logged: pl.DataFrame) -> int | None:
-    """The first logged episode by which few enough Deep Sea episodes were bad."""
-    stochastic = task.startswith("deep_sea_stochastic")
-    threshold, first = (0.8, 100) if stochastic else (0.9, 1)
+    """The first logged episode by which few enough episodes of a task with a goal were bad."""
+    _, known = fixed(task)
     share = pl.col("total_bad_episodes") / pl.col("episode")
-    last = FAMILIES["deep_sea"].episodes
-    found = logged.filter(pl.col("episode").is_between(first, last) & (share < threshold))
+    counted = pl.col("episode").is_between(known.bad_since, known.episodes)
+    found = logged.filter(counted & (share < known.bad_share))
     return None if found.is_empty() else int(found["episode"][0])
 
 
 def score(runs: dict[str, pl.DataFrame]) -> float:
     """bsuite's score, from 0 to 1, of one seed: task → its logged rows, all of one family.
 
-    Deep Sea: the share of sizes solved sooner than dithering would. Cartpole: the mean over
-    difficulties of half the regret avoided and half whether the pole was ever swung up.
+    With a goal: the share of sizes solved sooner than dithering would. Without: the mean over
+    tasks of half the regret avoided and half whether a good episode occurred.
     """
     return sum(_task_score(task, logged) for task, logged in runs.items()) / len(runs)
 
 
 def _task_score(task: str, logged: pl.DataFrame) -> float:
-    if not task.startswith("cartpole"):
-        found, size = solution(task, logged), int(task.partition("/")[2])
+    family, known = fixed(task)
+    if family.goal is not None:
+        found, size = solution(task, logged), number_of(task) or 0
         return float(found is not None and found < 2**size + FORGIVENESS)
-    logged = logged.filter(pl.col("episode") <= FAMILIES["cartpole_swingup"].episodes)
-    end = logged.row(-1, named=True)
-    regret = CARTPOLE_TARGET - end["total_return"] / end["episode"]
-    avoided = min(max((CARTPOLE_TARGET - regret) / CARTPOLE_TARGET, 0.0), 1.0)
-    return float(0.5 * avoided + 0.5 * (end["best_episode"] > CARTPOLE_GOOD_EPISODE))
+    end = logged.filter(pl.col("episode") <= known.episodes).row(-1, named=True)
+    target = known.target_return
+    regret = target - end["total_return"] / end["episode"]
+    avoided = min(max((target - regret) / target, 0.0), 1.0)
+    return float(0.5 * avoided + 0.5 * (end["best_episode"] > known.good_return))

@@ -1,7 +1,7 @@
 """What runs are judged by: the paper's measures, bsuite's scores, and rliable's statistics.
 
-The paper: episodes to the tenth visit to the goal (Deep Sea), the best return of an episode
-(Cartpole), medians and quartiles over seeds. A run that ended unsolved is censored: it took longer
+The paper: episodes to the tenth visit to the goal where a task has one, else the best return of an
+episode; medians and quartiles over seeds. A run that ended unsolved is censored: it took longer
 than its budget, nobody knows how much longer. rliable (Agarwal et al. 2021): interquartile mean
 with stratified bootstrap intervals, performance profiles, probability of improvement.
 """
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import importlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -18,11 +18,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from isl.envs import has_goal
+from isl.envs.registry import family_of, has_goal
 from isl.errors import UsageError
 
 Scores = Mapping[str, NDArray[np.float64]]  # who → [runs, tasks], each score from 0 to 1
-BEST_POSSIBLE_RETURN = 1000.0  # of Cartpole: about a step's reward of 1 for all of its steps
 GROUP = ("task", "agent", "config_hash")
 
 
@@ -34,10 +33,15 @@ def quantile(values: Sequence[float], q: float) -> float:
     return low if low == high else low + (place - math.floor(place)) * (high - low)
 
 
-def episodes_to_solve(runs: pl.DataFrame) -> list[float]:
-    """Of each run of `isl.experiments.load`; infinite if it ended unsolved."""
-    solved = runs["solved_episode"].to_list()
+def episodes_to_solve(solved: Iterable[int | None]) -> list[float]:
+    """The episode that each run solved its task at; infinite for None, a run that did not."""
     return [math.inf if episode is None else float(episode) for episode in solved]
+
+
+def episodes_text(took: Sequence[float]) -> str:
+    """`259 (184–∞)`: median and quartiles; beyond the budget of unsolved runs they are infinite."""
+    low, middle, high = (quantile(took, q) for q in (0.25, 0.5, 0.75))
+    return f"{middle:g} ({low:g}–{high:g})".replace("inf", "∞")
 
 
 def summary(runs: pl.DataFrame) -> pl.DataFrame:
@@ -51,7 +55,7 @@ def summary(runs: pl.DataFrame) -> pl.DataFrame:
         row: dict[str, Any] = dict(zip(GROUP, key, strict=True))
         row |= {"seeds": group.height, "diverged": (group["status"] == "diverged").sum()}
         if has_goal(row["task"]):
-            took = episodes_to_solve(group)
+            took = episodes_to_solve(group["solved_episode"])
             row |= {"solved": sum(map(math.isfinite, took)), **_quartiles("episodes", took)}
         best = group["best_return"].drop_nulls().to_list()
         rows.append(row | (_quartiles("best_return", best) if best else {}))
@@ -77,9 +81,9 @@ class Interval(NamedTuple):
 def normalised(runs: pl.DataFrame) -> dict[str, NDArray[np.float64]]:
     """Per agent a matrix [seeds, tasks] of scores from 0 (worst) to 1, from runs of one family.
 
-    Deep Sea: the share of the budget that was left when the task was solved, 0 if it never was.
-    Cartpole: the best return over 1,000. An agent must have one configuration per task, and every
-    agent the same tasks; of the seeds those count that an agent has in all tasks.
+    With a goal: the share of the budget that was left when the task was solved, 0 if it never was.
+    Without: the best return over the task's best possible one. An agent must have one configuration
+    per task, and every agent the same tasks. A seed counts if the agent has it in all tasks.
     """
     tasks = runs["task"].unique().sort().to_list()
     return {
@@ -99,14 +103,21 @@ def _matrix(agent: str, runs: pl.DataFrame, tasks: list[str]) -> NDArray[np.floa
             )
         if has_goal(task):
             budget = group["config.episodes"].to_numpy()
-            score = 1.0 - np.minimum(np.array(episodes_to_solve(group)), budget) / budget
+            score = 1.0 - np.minimum(episodes_to_solve(group["solved_episode"]), budget) / budget
         else:
-            score = np.clip(group["best_return"].to_numpy() / BEST_POSSIBLE_RETURN, 0.0, 1.0)
+            score = np.clip(group["best_return"].to_numpy() / _best_return(task), 0.0, 1.0)
         by_task[task] = dict(zip(group["seed"].to_list(), score.tolist(), strict=True))
     seeds = sorted(set.intersection(*(set(scores) for scores in by_task.values())))
     if not seeds:
         raise UsageError(f"{agent} has no seed that was run in every task of {', '.join(tasks)}")
     return np.array([[by_task[task][seed] for task in tasks] for seed in seeds])
+
+
+def _best_return(task: str) -> float:
+    family = family_of(task)
+    if family is None or family.best_return is None:
+        raise UsageError(f"{task} has neither a goal nor a best return: no score from 0 to 1")
+    return family.best_return
 
 
 def interquartile_mean(scores: Scores, reps: int = 2000) -> dict[str, Interval]:

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 from gymnasium.spaces import Discrete
 
-from isl import agents
 from isl.agents.base import Agent
 from isl.bench.limit import adam, isl_products, products
 from isl.bench.timing import Contestant
@@ -22,7 +21,7 @@ def build(task: str, agent: str, overrides: dict[str, Any]) -> tuple[Environment
     """The environment, the agent and its config, with the task's preset."""
     spec = resolve(task, agent, overrides)
     env, config = spec.environment(), spec.config()
-    return env, agents.load(agent).make(config, env.observation_space, env.num_actions), config
+    return env, spec.make_agent(env.observation_space, env.num_actions), config
 
 
 def training_loop(

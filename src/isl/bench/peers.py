@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from isl.bench.timing import Contestant
+from isl.model.evaluation import playable
 
 HIDDEN = (50, 50)
 CAPACITY = 100_000
@@ -112,12 +113,9 @@ def _sb3_like(module: str, name: str, task: str, steps: int) -> Contestant:
 
     import gymnasium
 
-    family, number = task.split("/")
-    if family == "cartpole_swingup":
-        env = gymnasium.make("isl/CartpoleSwingup-v0", difficulty=int(number))
-    else:
-        env = gymnasium.make("isl/DeepSea-v0", size=int(number), one_hot=True)
-        env = gymnasium.wrappers.FlattenObservation(env)
+    env = playable(task)  # our Gymnasium twin
+    if isinstance(env.observation_space, gymnasium.spaces.Discrete):
+        env = gymnasium.wrappers.FlattenObservation(env)  # one-hot
     model = importlib.import_module(module).DQN(
         "MlpPolicy",
         env,

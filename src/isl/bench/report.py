@@ -10,6 +10,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from isl.agents import AGENTS
 from isl.bench import ours, peers
 from isl.bench.limit import products
 from isl.bench.timing import Contestant, take_turns
@@ -96,8 +97,7 @@ def _limit(console: Console, turns: int) -> dict[str, Any]:
 
 
 def _agents(console: Console, turns: int) -> dict[str, Any]:
-    names = ("isl", "boot_dqn", "ube", "sbeed", "dqn")
-    loops = [ours.training_loop(task, name) for task in TASKS for name in names]
+    loops = [ours.training_loop(task, name) for task in TASKS for name in AGENTS]
     take_turns(loops, turns)
     return _speed_table(console, "our agents: the whole loop", loops)
 

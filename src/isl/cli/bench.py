@@ -6,21 +6,56 @@ import argparse
 from collections.abc import Sequence
 from pathlib import Path
 
+from isl.errors import UsageError
 from isl.experiments.executing.worker import prepare_process
 from isl.status import ExitCode
 
+WHAT = {
+    "training": "updates and steps per second of our agents, of peers, and the machine's limit",
+    "exploration": "the uncertainty constrained policy beside softmax",
+    "host": "our DQN in the host loop beside Stable-Baselines3's (needs the extra peers)",
+    "startup": "from the command to its first finished episode",
+}
+
 
 def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    about = "; ".join(f"{name}: {text}" for name, text in WHAT.items())
+    parser.add_argument("--what", choices=list(WHAT), default="training", help=about)
     parser.add_argument("--turns", type=int, default=7, help="how often each contestant is timed")
     parser.add_argument("--core", type=int, default=0, help="the core everything runs on")
-    parser.add_argument("--no-peers", action="store_true", help="leave other projects out")
-    parser.add_argument("--no-scaling", action="store_true", help="leave the scaling series out")
-    parser.add_argument("--out", type=Path, default=Path("bench"), help="folder for JSON and plot")
+    parser.add_argument(
+        "--no-peers", action="store_true", help="leave other projects out of training"
+    )
+    parser.add_argument(
+        "--no-scaling", action="store_true", help="leave the scaling series out of training"
+    )
+    parser.add_argument(
+        "--out", type=Path, help="folder for training's JSON and plot; default: bench"
+    )
 
 
 def run(options: argparse.Namespace) -> ExitCode:
-    prepare_process(options.core)  # before JAX is imported
-    from isl.bench.report import bench
+    if options.turns < 1:
+        raise UsageError(f"--turns must be at least 1, got {options.turns}")
+    if options.what != "training" and (options.no_peers or options.no_scaling or options.out):
+        raise UsageError("--no-peers, --no-scaling and --out are for --what training")
+    if options.what == "startup":  # the command that is started prepares itself
+        from isl.bench import startup
 
-    bench(options.out, options.turns, peers=not options.no_peers, scaling=not options.no_scaling)
+        startup.measure(options.turns)
+        return ExitCode.OK
+    prepare_process(options.core)  # before JAX is imported
+    if options.what == "exploration":
+        from isl.bench import exploration
+
+        exploration.compare()
+    elif options.what == "host":
+        from isl.bench import host_loop
+
+        host_loop.compare(options.turns)
+    else:
+        from isl.bench.report import bench
+
+        out = options.out or Path("bench")
+        bench(out, options.turns, peers=not options.no_peers, scaling=not options.no_scaling)
     return ExitCode.OK

@@ -45,9 +45,10 @@ def run(options: argparse.Namespace) -> ExitCode:
         for task, found in runs.items():
             logged[task] = bsuite.rows(task, run_folder.read_episodes(found.path))
             _write(folder, str(bsuite.bsuite_id(found)), logged[task])
-        budget = bsuite.FAMILIES[family].episodes
+        _, known = bsuite.fixed(family)
+        budget = known.episodes
         whole = sum(table["episode"].max() == budget for table in logged.values())
-        tasks = len(bsuite.FAMILIES[family].numbers)
+        tasks = len(known.numbers)
         print(
             f"{folder}: {family} score {bsuite.score(logged):.3f} "
             f"({len(runs)} of its {tasks} tasks, {whole} of them over all {budget:,} episodes)"

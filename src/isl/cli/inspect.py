@@ -13,11 +13,9 @@ import numpy as np
 from gymnasium.spaces import Discrete, Space
 from numpy.typing import NDArray
 
-from isl.envs import has_goal
 from isl.errors import UsageError
-from isl.experiments.running.recording import snapshots
 from isl.report import inspection_page
-from isl.report.beliefs import Item, pack
+from isl.report.beliefs import NAMES, Item, grid_size, pack, recorded
 from isl.report.page import utf8
 from isl.status import ExitCode
 from isl.storage import files, run_folder, store
@@ -61,7 +59,7 @@ class _Mind(NamedTuple):
     space: Space[Any]
     kappa: float | None
     inspect: Callable[[Any], Beliefs]  # of one observation, or of a batch of Discrete ones
-    sea: Any = None  # the Deep Sea it was trained in, if it was
+    task: Any = None  # the compiled task it was trained on, if it was
 
 
 def _of_run(path: Path, given: list[Any], env_id: str | None) -> Item:
@@ -70,10 +68,10 @@ def _of_run(path: Path, given: list[Any], env_id: str | None) -> Item:
     found = store.read_run(path)
     if found.summary is None:
         raise UsageError(f"{path} is {found.status}; expected a finished run {found.problem}")
-    if (path / snapshots.FILE).is_file() and not given:
-        size = int(found.task.rpartition("/")[2]) if has_goal(found.task) else None
-        kappa = found.config["hyper"].get("kappa")
-        return pack(_title(found), snapshots.read(path), kappa=kappa, size=size)
+    maps = None if given else recorded(path)
+    if maps is not None:
+        kappa, size = found.config["hyper"].get("kappa"), grid_size(found.task)
+        return pack(_title(found), maps, kappa=kappa, size=size)
     return _item(_trained(found, env_id), given)
 
 
@@ -87,7 +85,6 @@ def _trained(found: store.Run, env_id: str | None) -> _Mind:
 
     from isl import agents
     from isl.envs import spaces
-    from isl.envs.deep_sea import DeepSea
     from isl.experiments.spec import RunSpec
     from isl.model.policy import Policy
     from isl.storage import checkpoint
@@ -95,12 +92,11 @@ def _trained(found: store.Run, env_id: str | None) -> _Mind:
     if found.agent not in agents.AGENTS:
         raise UsageError(f"{found.agent} is not ours: such runs can be inspected with --snapshots")
     spec = RunSpec(**found.config)
-    sea = None
+    task = None
     choices: Space[Any]
     if spec.timesteps is None:
         task = spec.environment()
         space, choices = task.observation_space, Discrete(task.num_actions)
-        sea = task if isinstance(task, DeepSea) else None
     elif env_id is None:
         raise UsageError(f"give the environment of the run: --env {found.task}")
     else:
@@ -108,25 +104,24 @@ def _trained(found: store.Run, env_id: str | None) -> _Mind:
         space, choices = made.observation_space, made.action_space
         made.close()
     observations, actions = spaces.observations(space), spaces.actions(choices)
-    agent = agents.load(spec.agent).make(spec.config(), observations.seen, actions.number)
+    agent = spec.make_agent(observations.seen, actions.number)
     template = jax.eval_shape(agent.init, jax.random.key(0))
     learner, _ = checkpoint.load_file(found.path / checkpoint.FOLDER / checkpoint.FINAL, template)
     policy = Policy(agent, observations, actions, found.task, found.seed)
     kappa = found.config["hyper"].get("kappa")
     return _Mind(
-        f"{_title(found)}, at the end", space, kappa, lambda o: policy.inspect(learner, o), sea
+        f"{_title(found)}, at the end", space, kappa, lambda o: policy.inspect(learner, o), task
     )
 
 
 def _model(path: Path) -> _Mind:
-    from isl.envs.deep_sea import DeepSea
     from isl.model import load
 
     model = load(path)
-    sea = model.env if isinstance(model.env, DeepSea) else None
+    task = model.env if hasattr(model.env, "default_episodes") else None
     kappa = getattr(model.config, "kappa", None)
     title = f"{path.name}: {model.agent_name} on {model.task}, {model.num_timesteps:,} steps"
-    return _Mind(title, model.observation_space, kappa, model.inspect, sea)
+    return _Mind(title, model.observation_space, kappa, model.inspect, task)
 
 
 def _item(mind: _Mind, given: list[Any]) -> Item:
@@ -140,14 +135,11 @@ def _item(mind: _Mind, given: list[Any]) -> Item:
         numbers = np.arange(space.n) + space.start
         labels = [f"observation {number}" for number in numbers]
         beliefs = mind.inspect(numbers)
-        if mind.sea is not None:
-            from isl.envs.deep_sea import action_mapping
-
-            size = mind.sea.size
-            constant["right"] = action_mapping(size, mind.sea.mapping_seed).ravel()
+        if mind.task is not None and (size := grid_size(mind.task.name)) is not None:
+            constant["right"] = mind.task.right_actions.ravel()
     else:
         raise UsageError(f"which observation? give one of {space} with --obs '[…]'")
-    maps = {name: values[None] for name, values in beliefs.items() if name in snapshots.MAPS}
+    maps = {name: values[None] for name, values in beliefs.items() if name in NAMES}
     once = {"episode": np.zeros(1, np.int64)}
     return pack(mind.title, maps | once | constant, kappa=mind.kappa, size=size, labels=labels)
 

@@ -8,12 +8,15 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from isl.cli import options as shared
+from isl.envs.registry import has_goal
 from isl.errors import UsageError
 from isl.experiments.executing import cores
 from isl.experiments.executing.plan import Job, Supervision
+from isl.experiments.executing.progress_row import duration
 from isl.experiments.spec import RunSpec
 from isl.paper import figures, page, table
 from isl.paper.calibration import seconds_per_step
+from isl.paper.cases import COMPARISONS
 from isl.paper.cost import described, estimate
 from isl.paper.reproductions import REPRODUCTIONS, jobs
 from isl.paper.rows import made_here, row_of
@@ -23,10 +26,14 @@ from isl.storage import store
 from isl.storage.provenance import provenance
 
 CHECKOUT = Path("docs/results")  # where the project's own tables are
+EVERYTHING = "all"  # with --check
 
 
 def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    parser.add_argument("name", choices=list(REPRODUCTIONS), help="which of the paper's figures")
+    names = [*REPRODUCTIONS, *COMPARISONS, EVERYTHING]
+    parser.add_argument(
+        "name", choices=names, help="which of the results; all: with --check, rows of any of them"
+    )
     part = parser.add_mutually_exclusive_group()
     part.add_argument("--quick", action="store_true", help="a small version, some minutes")
     part.add_argument(
@@ -35,6 +42,13 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--cost", action="store_true", help="say what it would cost, and end")
     instead.add_argument("--figures", action="store_true", help="draw what there is, and end")
+    instead.add_argument(
+        "--check",
+        type=shared.whole_number,
+        metavar="N",
+        help="do N rows at random again, compare every number, and end",
+    )
+    _add_check_arguments(parser)
     parser.add_argument(
         "--cores", type=shared.whole_number, metavar="K", help="tell the cost on K cores too"
     )
@@ -58,34 +72,130 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     parser.add_argument("--out", type=Path, default=Path("runs"), help="folder for the runs")
 
 
+def _add_check_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--check-seed", type=shared.whole_number, metavar="S", help="of --check's draw; default: 0"
+    )
+    parser.add_argument(
+        "--here", action="store_true", help="check rows of this JAX on this processor only"
+    )
+    parser.add_argument(
+        "--within",
+        type=shared.number,
+        metavar="MINUTES",
+        help="check rows that took at most so long only",
+    )
+
+
 def run(options: argparse.Namespace) -> ExitCode:
-    for name in ("cores", "max_core_hours"):
-        value = getattr(options, name)
-        if value is not None and not value > 0:
-            raise UsageError(f"--{name.replace('_', '-')} must be above 0, got {value}")
+    _refuse(options)
     folder = _tables(options)
+    if options.check is not None:
+        return _check(options, folder)
     if options.figures:
         _draw(options.name, folder)
         return ExitCode.OK
+    if options.name in COMPARISONS:
+        return _compare(options, folder)
     wanted = jobs(options.name, options.quick, options.tranche)
     rows = table.read_folder(folder)
     left = missing(wanted, rows)
     print(f"{options.name}: {_standing(wanted, rows, folder)}")
+    code = ExitCode.OK
     if left:
         print(_cost(left, rows, options))
-        if options.cost:
-            return ExitCode.OK
-        # What Cartpole's agents believe at a few states costs nothing; a sea's maps are large.
-        options.snapshots = options.name == "cartpole_swingup"
-        hours = math.inf if options.max_core_hours is None else options.max_core_hours
+    if options.cost:
+        return code
+    if left:
+        options.snapshots = REPRODUCTIONS[options.name].snapshots
         recorder = _Recorder(folder / f"{options.name}.csv")
-        code = shared.execute(left, options, Supervision(recorder, hours * 3600, in_order=True))
+        supervision = Supervision(recorder, _most_seconds(options), in_order=True)
+        code = shared.execute(left, options, supervision)
         if recorder.conflicts:
             code = ExitCode.FAILED
-    else:
-        code = ExitCode.OK
-    if not options.cost:
-        _draw(options.name, folder)
+    _draw(options.name, folder)
+    return code
+
+
+def _refuse(options: argparse.Namespace) -> None:
+    """What makes no sense, or would have no effect."""
+    for name in ("cores", "max_core_hours", "within", "check"):
+        value = getattr(options, name)
+        if value is not None and not value > 0:
+            raise UsageError(f"--{name.replace('_', '-')} must be above 0, got {value}")
+    if options.check is None:
+        if options.name == EVERYTHING:
+            raise UsageError("all is for --check N; name one result to reproduce")
+        if options.here or options.within is not None or options.check_seed is not None:
+            raise UsageError("--here, --within and --check-seed choose the rows of --check N")
+    if options.name in COMPARISONS and (options.workers or options.cores):
+        raise UsageError(
+            f"{options.name} trains one model after the other: leave out --workers and --cores"
+        )
+    if options.name in COMPARISONS and (options.executor != "local" or options.ray_address):
+        raise UsageError(f"{options.name} is computed in this process: leave out the executor")
+
+
+def _most_seconds(options: argparse.Namespace) -> float:
+    hours = math.inf if options.max_core_hours is None else options.max_core_hours
+    return float(hours * 3600)
+
+
+def _check(options: argparse.Namespace, folder: Path) -> ExitCode:
+    """Do rows again; exit code 1 if one does not hold."""
+    from isl.paper.check import check, draw_rows
+
+    everything = options.name == EVERYTHING
+    paths = {
+        name: folder / f"{name}.csv"
+        for name in (*REPRODUCTIONS, *COMPARISONS)
+        if everything or name == options.name
+    }
+    runs = [row for name in paths if name in REPRODUCTIONS for row in table.read(paths[name])]
+    trials = [
+        row
+        for name in paths
+        if name in COMPARISONS
+        for row in table.read_kind(paths[name], table.Trial)
+    ]
+    within = math.inf if options.within is None else options.within
+    rows: list[table.Row | table.Trial] = [*table.merge(runs).rows, *trials]
+    picked = draw_rows(rows, options.check, options.check_seed or 0, options.here, within)
+    verdicts = [check(row) for row in picked]
+    print("\n".join(["", *(verdict.text for verdict in verdicts)]))
+    held = sum(verdict.holds for verdict in verdicts)
+    print(f"{held} of {len(picked)} rows hold")
+    return ExitCode.OK if held == len(picked) else ExitCode.FAILED
+
+
+def _compare(options: argparse.Namespace, folder: Path) -> ExitCode:
+    """Train what has no row yet, one model after the other, and update the pages."""
+    from isl.paper import trials
+
+    path = folder / f"{options.name}.csv"
+    wanted = COMPARISONS[options.name].chosen(options.quick, options.tranche)
+    rows = table.read_kind(path, table.Trial)
+    left = trials.missing(wanted, rows)
+    seconds, unknown = trials.seconds_of(left, rows)
+    print(f"{options.name}: {len(wanted)} runs, {len(wanted) - len(left)} of them in {folder}")
+    if left:
+        aside = f", and {unknown} runs of unknown length" if unknown else ""
+        print(f"{len(left)} left: about {duration(seconds)} at the pace of earlier rows{aside}")
+    if options.cost:
+        return ExitCode.OK
+    spent, code = 0.0, ExitCode.OK
+    for each in left:
+        if spent >= _most_seconds(options):
+            return ExitCode.INTERRUPTED
+        if not trials.missing([each], table.read_kind(path, table.Trial)):
+            continue  # another process has done it meanwhile
+        row = trials.run_trial(*each)
+        spent += row.seconds or 0.0
+        print(f"{row.env} {row.agent} seed {row.seed}: {row.measured}", flush=True)
+        if table.add(path, [row]):
+            print(f"{path} has another result of this run, which stays")
+            code = ExitCode.FAILED
+    _draw(options.name, folder)
     return code
 
 
@@ -148,13 +258,13 @@ def _cost(left: Sequence[Job], rows: Sequence[table.Row], options: argparse.Name
 def _draw(name: str, folder: Path) -> None:
     """The figure, the exponents and the pages, from the tables alone."""
     rows = table.read_folder(folder)
-    _, family = figures.FIGURES[name]
     try:
-        written = [*figures.draw(name, rows, folder), *page.update(folder, rows)]
+        drawn = figures.draw(name, rows, folder) if name in figures.FIGURES else []
+        written = [*drawn, *page.update(folder, rows)]
     except UsageError as error:  # the runs are done; the rest can be had later
         print(f"not drawn: {error}")
         return
-    if family.startswith("deep_sea"):
-        for (agent, variant), exponent in exponents(rows, family).items():
+    if name in figures.FIGURES and has_goal(figures.FIGURES[name][1]):
+        for (agent, variant), exponent in exponents(rows, figures.FIGURES[name][1]).items():
             print(f"{who(agent, variant)}: episodes to solve {exponent_text(exponent)}")
-    print(f"written: {', '.join(map(str, written))}" if written else "no rows to draw yet")
+    print(f"written: {', '.join(map(str, written))}" if written else "nothing new to draw")

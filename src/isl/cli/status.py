@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import sys
 from collections import Counter
 from collections.abc import Sequence
@@ -12,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 
 from isl.analysis import scores
-from isl.envs import has_goal
+from isl.envs.registry import has_goal
 from isl.errors import DamagedFile, Locked, UnsupportedFormat
 from isl.status import ExitCode, Status
 from isl.storage import requests, run_folder, store
@@ -104,7 +105,7 @@ def _show(console: Console, root: Path, runs: list[Run]) -> None:
     for name in (["left"] if pending else []) + ["solved", "episodes: median (quartiles)", "best"]:
         table.add_column(name, justify="right")
     labels = _labels(groups)
-    for folder in sorted(groups):
+    for folder in sorted(groups, key=_natural):
         counts = Counter(found.status for found in groups[folder])
         cells = [str(counts[s] or "") for s in shown]
         cells += [str(pending[folder] or "")] if pending else []
@@ -118,6 +119,11 @@ def _show(console: Console, root: Path, runs: list[Run]) -> None:
     if times:
         line += f", about {_minutes(max(times))} left"
     console.print(line, highlight=False)
+
+
+def _natural(folder: str) -> list[tuple[int, str]]:
+    """A sort key that takes sizes as numbers: deep_sea/8 before deep_sea/10."""
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in Path(folder).parts]
 
 
 def _labels(groups: dict[str, list[Run]]) -> dict[str, str]:
@@ -137,10 +143,9 @@ def _measures(runs: list[Run]) -> list[str]:
     shown = f"{scores.quantile(best, 0.5):.4g}" if best else ""
     if not has_goal(summaries[0]["task"]):
         return ["", "", shown]
-    took = [float(s["solved_episode"] or "inf") for s in summaries]
-    solved = sum(s["solved_episode"] is not None for s in summaries)
-    low, middle, high = (scores.quantile(took, q) for q in (0.25, 0.5, 0.75))
-    return [f"{solved} of {len(took)}", f"{middle:g} ({low:g}–{high:g})" if solved else "", shown]
+    took = scores.episodes_to_solve(s["solved_episode"] for s in summaries)
+    solved = sum(map(math.isfinite, took))
+    return [f"{solved} of {len(took)}", scores.episodes_text(took) if solved else "", shown]
 
 
 def _minutes(seconds: float) -> str:

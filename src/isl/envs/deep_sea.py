@@ -64,6 +64,11 @@ class DeepSea:
         return f"{'deep_sea_stochastic' if self.stochastic else 'deep_sea'}/{self.size}"
 
     @property
+    def right_actions(self) -> NDArray[np.int8]:
+        """The action that means "right" in each cell [row, column]."""
+        return action_mapping(self.size, self.mapping_seed)
+
+    @property
     def observation_space(self) -> Discrete:
         return Discrete(self.size**2)
 

@@ -31,10 +31,18 @@ class Fact:
 
 @dataclass(frozen=True)
 class Bsuite:
-    """What bsuite fixes about the same family."""
+    """What bsuite fixes about the same family, and what its score of a run rests on.
+
+    A task with a goal is solved once few enough of its episodes were bad. Other tasks are scored by
+    the regret they avoid and by whether a good episode occurred.
+    """
 
     numbers: range  # its ids count them from 0: deep_sea/10 is deep_sea-0
     episodes: int
+    bad_share: float = 0.0  # solved while fewer than this share of the episodes so far were bad
+    bad_since: int = 1  # … and not before this episode
+    target_return: float = 0.0  # of an episode without regret
+    good_return: float = 0.0  # of a good episode
 
 
 @dataclass(frozen=True)
@@ -54,10 +62,15 @@ class TaskFamily:
     parameters: Mapping[str, int] = field(default_factory=dict)  # beside the number, with defaults
     best_return: float | None = None  # of an episode; divides returns into scores from 0 to 1
     bsuite: Bsuite | None = None
+    triangle: bool = False  # states are cells of an N × N grid, reachable where column ≤ row
     twin: str | None = None  # id of the same task as a Gymnasium environment
     twin_number: str = ""  # the argument of the twin that takes the number
     twin_arguments: Mapping[str, Any] = field(default_factory=dict)  # its other fixed ones
     preset: str | None = None  # the hyper-parameters' preset; None: by kind of observation
+
+    def column(self, fact: str | None) -> str | None:
+        """The column of the table of episodes that a fact is recorded in; None without it."""
+        return next((known.column for known in self.facts if known.name == fact), None)
 
     def make(self, number: int | None, **parameters: int) -> Environment:
         """The task of this number."""
@@ -76,7 +89,7 @@ _SEA = {
     "goal": "goal",
     "goal_name": "treasure",
     "parameters": {"mapping_seed": 42},  # bsuite's
-    "bsuite": Bsuite(range(10, 51, 2), 10_000),
+    "triangle": True,
     "twin": "isl/DeepSea-v0",
     "twin_number": "size",
 }
@@ -88,6 +101,7 @@ TASKS: dict[str, TaskFamily] = {
         "Deep Sea",
         "deep_sea/20",
         facts=(Fact("goal", "goal_visits"),),
+        bsuite=Bsuite(range(10, 51, 2), 10_000, bad_share=0.9),
         preset="deep_sea",
         **_SEA,  # type: ignore[arg-type]
     ),
@@ -97,6 +111,7 @@ TASKS: dict[str, TaskFamily] = {
         "Deep Sea Stochastic",
         "deep_sea_stochastic/20",
         facts=(Fact("goal", "goal_visits"), Fact("bad", "bad_episodes")),
+        bsuite=Bsuite(range(10, 51, 2), 10_000, bad_share=0.8, bad_since=100),
         preset="deep_sea_stochastic",
         twin_arguments={"stochastic": True},
         **_SEA,  # type: ignore[arg-type]
@@ -111,7 +126,7 @@ TASKS: dict[str, TaskFamily] = {
         numbers="0 to 19",
         facts=(Fact("rewarded", "rewarded_steps", recorded_since="0.2"),),
         best_return=1000.0,  # about a step's reward of 1 for all of its steps
-        bsuite=Bsuite(range(20), 1_000),
+        bsuite=Bsuite(range(20), 1_000, target_return=700.0, good_return=100.0),
         twin="isl/CartpoleSwingup-v0",
         twin_number="difficulty",
         preset="cartpole_swingup",

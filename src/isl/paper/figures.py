@@ -2,35 +2,24 @@
 
 from __future__ import annotations
 
-import io
-import itertools
 import math
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from isl.errors import UsageError
+from isl.envs.registry import TASKS
 from isl.experiments import presets
 from isl.paper.summary import FEW, Cell, cells, exponents, who
 from isl.paper.table import Row, settings_of
+from isl.report import canvas
+from isl.report.charts import Chart, Series
+from isl.report.figures import draw_lines
+from isl.report.palette import styles
+from isl.report.scaling import add_best, add_solved, best_chart, solved_chart
 from isl.storage import files
 
-# Okabe and Ito's colours, told apart by everybody; lines and markers say it again without them.
-LOOKS: dict[str, tuple[str, Any, str]] = {  # agent → colour, line, marker
-    "isl": ("#0072B2", "-", "o"),
-    "boot_dqn": ("#D55E00", "--", "s"),
-    "ube": ("#009E73", "-.", "^"),
-    "sbeed": ("#CC79A7", ":", "D"),
-    "dqn": ("#4D4D4D", (0, (1, 3)), "v"),
-}
-OTHERS = ("#E69F00", "-", "P")
-SETTINGS = ("#E69F00", "#56B4E9", "#999933")  # colours of an agent's other settings, in turn
-STYLE: dict[Any, Any] = {
-    "svg.hashsalt": "isl",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-}
 SYMBOLS = {"kappa": "κ", "eta1": "η₁", "eta2": "η₂"}
+_MARKS = "● all seeds solved   □ some   ✕ none, at the budget; bars: quartiles"
 
 
 def draw(name: str, rows: Sequence[Row], folder: Path) -> list[Path]:
@@ -38,96 +27,76 @@ def draw(name: str, rows: Sequence[Row], folder: Path) -> list[Path]:
     painter, family = FIGURES[name]
     if not cells(rows, family):
         return []
-    try:
-        import matplotlib
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ModuleNotFoundError as error:
-        raise UsageError(f"figures need {error.name}: pip install 'isl[report]'") from None
-    with matplotlib.rc_context(STYLE):
-        figure = Figure(figsize=(7.2, 4.4), layout="constrained")
-        FigureCanvasAgg(figure)
+    written = []
+    with canvas.drawing():
+        figure = canvas.figure(7.2, 4.4, layout="constrained")
         painter(figure, rows, family)
         files.make_folder(folder)
-        written = []
-        for kind, metadata in (("svg", {"Date": None}), ("png", {"Software": None})):
-            picture = io.BytesIO()
-            figure.savefig(picture, format=kind, dpi=130, metadata=metadata)
-            written.append(folder / f"{name}.{kind}")
-            files.write_bytes(written[-1], picture.getvalue())
+        for form in ("svg", "png"):
+            written.append(folder / f"{name}.{form}")
+            files.write_bytes(written[-1], canvas.saved(figure, form))
     return written
 
 
-def _deep_sea(figure: Any, rows: Sequence[Row], family: str) -> None:
+def _solved(figure: Any, rows: Sequence[Row], family: str) -> None:
     """Episodes to solve against N: median and quartiles; dots, squares and crosses as in the paper.
 
     Presets, and settings made at as many sizes; those made at a few are compared in the text.
     """
-    axes = figure.subplots()
     growth = exponents(rows, family)
     curves: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells(rows, family):
         curves.setdefault((cell.agent, cell.variant), []).append(cell)
-    curves = {
-        (agent, variant): own
-        for (agent, variant), own in curves.items()
-        if not variant or len(own) >= len(curves.get((agent, ""), own))
-    }
-    others = itertools.cycle(SETTINGS)
-    for place, ((agent, variant), own) in enumerate(curves.items()):
-        colour, line, _ = LOOKS.get(agent, OTHERS)
-        colour = next(others) if variant else colour
-        label, exponent = who(agent, variant), growth.get((agent, variant))
-        if exponent is not None:
-            label += f", ∝ N^{exponent.b:.2f}"
-        # Side by side at the same size; the axis is logarithmic.
-        aside = 1 + 0.02 * (place - (len(curves) - 1) / 2)
-        known = [cell for cell in own if math.isfinite(cell.episodes.median)]
-        axes.plot(
-            [cell.size * aside for cell in known],
-            [cell.episodes.median for cell in known],
-            linestyle=line,
-            color=colour,
-            label=label,
-        )
-        for cell in own:
-            _draw_cell(axes, cell, cell.size * aside, colour)
-    axes.set(xscale="log", yscale="log", xlabel="size N", ylabel="episodes to the 10th goal visit")
-    ticks = sorted({cell.size for own in curves.values() for cell in own})
-    axes.set_xticks(ticks if len(ticks) < 12 else [n for n in ticks if n % 10 == 0])
-    axes.xaxis.set_major_formatter("{x:.0f}")
-    axes.minorticks_off()
-    axes.grid(alpha=0.25)
-    axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5))
-    title = "Deep Sea Stochastic" if family.endswith("stochastic") else "Deep Sea"
-    meaning = "● all seeds solved   ■ some   ✕ none, at the budget; bars: quartiles"
-    axes.set_title(f"{title}\n{meaning}", fontsize=10, loc="left")
+    lines: dict[tuple[str, str], str] = {}  # agent and variant → label
+    for (agent, variant), own in curves.items():
+        if not variant or len(own) >= len(curves.get((agent, ""), own)):
+            exponent = growth.get((agent, variant))
+            note = "" if exponent is None else f", ∝ N^{exponent.b:.2f}"
+            lines[agent, variant] = who(agent, variant) + note
+    style = styles(agent if not variant else label for (agent, variant), label in lines.items())
+    series = []
+    for (agent, variant), label in lines.items():
+        line = Series(label, style[label if variant else agent])
+        for cell in curves[agent, variant]:
+            add_solved(line, float(cell.size), cell.took, cell.budget)
+        series.append(line)
+    chart = solved_chart(family, series, set(), log_x=True)
+    chart.series = series  # settings beside their agent
+    chart.y_label = "episodes to the 10th goal visit"
+    _draw_chart(figure, chart, f"{TASKS[family].title}\n{_MARKS}")
 
 
-def _draw_cell(axes: Any, cell: Cell, x: float, colour: str) -> None:
-    q1, median, q3 = (min(value, cell.budget) for value in cell.episodes)
-    shape = "o" if cell.solved == cell.seeds else "s" if cell.solved else "x"
-    if cell.solved:
-        axes.plot([x, x], [q1, q3], color=colour, lw=1.2, alpha=0.7)
-    axes.plot([x], [median], shape, color=colour, ms=6)
-
-
-def _cartpole(figure: Any, rows: Sequence[Row], family: str) -> None:
+def _best(figure: Any, rows: Sequence[Row], family: str) -> None:
     """The best return of an episode against the difficulty n."""
-    axes = figure.subplots()
-    presets = [cell for cell in cells(rows, family) if not cell.variant]
-    for agent in dict.fromkeys(cell.agent for cell in presets):
-        own = [cell for cell in presets if cell.agent == agent]
-        colour, line, marker = LOOKS.get(agent, OTHERS)
-        style = {"color": colour, "ls": line, "marker": marker, "label": who(agent, "")}
-        _draw_band(axes, [float(cell.size) for cell in own], own, style)
+    shown = [cell for cell in cells(rows, family) if not cell.variant]
+    style = styles(cell.agent for cell in shown)
+    series = []
+    for agent in dict.fromkeys(cell.agent for cell in shown):
+        own = [cell for cell in shown if cell.agent == agent]
+        line = Series(who(agent, ""), style[agent])
+        for cell in own:
+            add_best(line, float(cell.size), cell.returns)
+            if _few(own):
+                line.low[-1] = line.high[-1] = math.nan  # no band
+                line.runs += [(float(cell.size), value, "") for value in cell.returns]
+        series.append(line)
+    few = "median, and each seed" if _few(shown) else "median and quartiles over seeds"
+    chart = best_chart(family, series)
+    _draw_chart(figure, chart, f"{TASKS[family].title}: {few}")
+    (axes,) = figure.axes
     axes.axhline(0, color="#999999", lw=0.8)
-    axes.set(xlabel="difficulty n", ylabel="best return of an episode")
-    axes.set_xticks(sorted({cell.size for cell in presets}))
+    axes.set_ylabel("best return of an episode")
+    axes.set_xticks(sorted({cell.size for cell in shown}))
+
+
+def _draw_chart(figure: Any, chart: Chart, title: str) -> None:
+    """A chart alone on a figure, its legend beside it."""
+    axes = figure.subplots()
+    draw_lines(axes, chart)
+    axes.set(xlabel=chart.x_label, ylabel=chart.y_label)
     axes.grid(alpha=0.25)
     axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5))
-    shown = "median, and each seed" if _few(presets) else "median and quartiles over seeds"
-    axes.set_title(f"Cartpole Swingup: {shown}", fontsize=10, loc="left")
+    axes.set_title(title, fontsize=10, loc="left")
 
 
 def _ablation(figure: Any, rows: Sequence[Row], family: str) -> None:
@@ -192,8 +161,8 @@ def _few(own: Sequence[Cell]) -> bool:
 
 
 FIGURES: dict[str, tuple[Callable[[Any, Sequence[Row], str], None], str]] = {
-    "deep_sea": (_deep_sea, "deep_sea"),
-    "deep_sea_stochastic": (_deep_sea, "deep_sea_stochastic"),
-    "cartpole_swingup": (_cartpole, "cartpole_swingup"),
+    "deep_sea": (_solved, "deep_sea"),
+    "deep_sea_stochastic": (_solved, "deep_sea_stochastic"),
+    "cartpole_swingup": (_best, "cartpole_swingup"),
     "ablation": (_ablation, "cartpole_swingup"),
 }

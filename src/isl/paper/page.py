@@ -12,12 +12,17 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
+
+from isl.analysis.scores import probability_of_improvement
+from isl.envs.registry import has_goal
 from isl.errors import UsageError
+from isl.paper.cases import COMPARISONS, CONTROL, Case
 from isl.paper.summary import FEW, Cell, Quartiles, cells, exponent_text, exponents, who
-from isl.paper.table import Row, settings_of
+from isl.paper.table import Row, Trial, read_kind, settings_of
 from isl.storage import files
 
 MAX_PAGE_BYTES = 4 << 20
@@ -27,23 +32,29 @@ _BLOCK = re.compile(r"(<!-- begin (\w+) (\w+) -->\n).*?(<!-- end -->)", re.DOTAL
 def update(folder: Path, rows: Sequence[Row]) -> list[Path]:
     """Write the generated parts of every page of a folder anew; the pages that changed."""
     changed = []
+    trials = {name: read_kind(folder / f"{name}.csv", Trial) for name in COMPARISONS}
     for path in sorted(folder.glob("*.md")):
         before = files.read_bytes(path, MAX_PAGE_BYTES).decode()
-        after = filled(before, rows)
+        after = filled(before, rows, trials)
         if after != before:
             files.write_bytes(path, after.encode())
             changed.append(path)
     return changed
 
 
-def filled(page: str, rows: Sequence[Row]) -> str:
-    """The page with what the rows say between its marks."""
+def filled(page: str, rows: Sequence[Row], trials: Mapping[str, Sequence[Trial]]) -> str:
+    """The page with what the rows say between its marks; `trials` are by comparison."""
 
     def replaced(match: re.Match[str]) -> str:
-        begin, family, kind, end = match.groups()
-        if kind not in BLOCKS:
-            raise UsageError(f"a page asks for {kind!r}: known are {', '.join(BLOCKS)}")
-        return f"{begin}\n{BLOCKS[kind](rows, family)}\n\n{end}"
+        begin, name, kind, end = match.groups()
+        if kind in BLOCKS:
+            text = BLOCKS[kind](rows, name)
+        elif kind in TRIAL_BLOCKS and name in COMPARISONS:
+            text = TRIAL_BLOCKS[kind](trials.get(name, ()), COMPARISONS[name].cases)
+        else:
+            known = ", ".join([*BLOCKS, *TRIAL_BLOCKS])
+            raise UsageError(f"a page asks for {kind!r} of {name!r}: known are {known}")
+        return f"{begin}\n{text}\n\n{end}"
 
     return _BLOCK.sub(replaced, page)
 
@@ -63,7 +74,7 @@ def variants(rows: Sequence[Row], family: str) -> str:
     found = cells(rows, family)
     sizes = {(cell.agent, cell.size) for cell in found if cell.variant}
     compared = [cell for cell in found if (cell.agent, cell.size) in sizes]
-    if family.startswith("deep_sea"):  # many sizes, few settings
+    if has_goal(family):  # many sizes, few settings
         return _matrix(compared, _solved_text, "N")
     lines = ["| agent | setting | size | result |", "|---|---|---|---|"]
     for cell in sorted(compared, key=_by_value):
@@ -96,6 +107,54 @@ def origin(rows: Sequence[Row], family: str) -> str:
     return "\n".join(lines)
 
 
+def final_returns(rows: Sequence[Trial], cases: Sequence[Case]) -> str:
+    """Greedy returns, steps to the threshold, and how likely an agent beats the control."""
+    head = "| environment | steps | agent | seeds | return, per seed | ≥ threshold at |"
+    lines = [f"{head} P(better than {CONTROL[0]}) |", "|---|---|---|---|---|---|---|"]
+    for case in cases:
+        own: dict[str, list[Trial]] = {}
+        for row in rows:
+            alike = (row.env, row.factor, row.steps) == (case.name, case.factor, case.steps)
+            if alike and row.final_return is not None:
+                own.setdefault(row.agent, []).append(row)
+        for agent in sorted(own, key=lambda name: (name == CONTROL[0], name)):
+            shown = " ".join(f"{row.final_return:g}" for row in own[agent])
+            reached = " ".join(f"{row.threshold_at or 'never'}" for row in own[agent])
+            better = "" if agent == CONTROL[0] else _better(own[agent], own.get(CONTROL[0], []))
+            lines.append(
+                f"| {case.name} | {case.steps:,} | {agent} | {len(own[agent])} | {shown} | "
+                f"{case.threshold:g}: {reached} | {better} |"
+            )
+    return "\n".join(lines)
+
+
+def _better(ours: Sequence[Trial], theirs: Sequence[Trial]) -> str:
+    """rliable's probability of improvement and its interval."""
+    if not ours or not theirs:
+        return ""
+    returns = [[[row.final_return or 0.0] for row in rows] for rows in (ours, theirs)]
+    scores = {name: np.array(values) for name, values in zip("ab", returns, strict=True)}
+    found = probability_of_improvement(scores, [("a", "b")])
+    point, low, high = (float(np.ravel(x)[0]) for x in found["a", "b"])
+    return f"{point:.2f} [{low:.2f}, {high:.2f}]"
+
+
+def curves(rows: Sequence[Trial], cases: Sequence[Case]) -> str:
+    """The learning curve of each run, in tenths."""
+    lines = ["| environment | seed | factor | agent | curve |", "|---|---|---|---|---|"]
+    order = {name: place for place, name in enumerate(dict.fromkeys(case.name for case in cases))}
+    known = [row for row in rows if row.env in order and row.curve]
+    lines += [
+        f"| {row.env} | {row.seed} | {row.factor:g} | {row.agent} | {row.curve} |"
+        for row in sorted(known, key=lambda r: (order[r.env], r.seed, r.factor, r.agent))
+    ]
+    return "\n".join(lines)
+
+
+TRIAL_BLOCKS: dict[str, Callable[[Sequence[Trial], Sequence[Case]], str]] = {
+    "final_returns": final_returns,
+    "curves": curves,
+}
 BLOCKS: dict[str, Callable[[Sequence[Row], str], str]] = {
     "solved": solved,
     "returns": returns,

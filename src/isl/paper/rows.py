@@ -5,13 +5,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from isl.envs import has_goal
+from isl.agents import aliases
+from isl.envs.registry import Fact, family_of, has_goal
 from isl.experiments.spec import RunSpec, resolve
-from isl.paper.table import Row, settings_of
+from isl.paper.table import Row, Trial, settings_of
 from isl.storage import files, run_folder, store
 from isl.storage.provenance import provenance
+
+Made = TypeVar("Made", Row, Trial)
 
 # Settings beside the hyper-parameters that are part of a variant, with their usual values.
 _USUAL = {"mapping_seed": 42, "cohort_width": 1}
@@ -24,7 +27,7 @@ def row_of(run: store.Run) -> Row:
     made = run.provenance[-1]
     unsolved = has_goal(spec.task) and summary["solved_episode"] is None
     # A run that was continued by other code may repeat with neither: both are named.
-    commits = dict.fromkeys(_commit(place) for place in run.provenance)
+    commits = dict.fromkeys(commit_of(place) for place in run.provenance)
     return Row(
         task=spec.task,
         agent=spec.agent,
@@ -39,7 +42,7 @@ def row_of(run: store.Run) -> Row:
         best_return=summary["best_return"],
         episodes=summary["episodes"],
         steps=summary["steps"],
-        records=_digest(run.path),
+        records=_digest(spec.task, run.path),
         seconds=round(summary["wall_seconds"], 3),
         isl=made["isl"],
         commit="/".join(commits),
@@ -48,15 +51,22 @@ def row_of(run: store.Run) -> Row:
     )
 
 
-def _commit(place: Mapping[str, Any]) -> str:
+def commit_of(place: Mapping[str, Any]) -> str:
+    """The commit that a provenance names, with a + if the code was changed since."""
     return (place["git_sha"] or "")[:12] + ("+" if place["git_dirty"] else "")
 
 
-def _digest(run_dir: Path) -> str:
-    """Of the values, not of the file: a new version of Parquet's writer changes nothing."""
+def _digest(task: str, run_dir: Path) -> str:
+    """Of the values, not of the file: a new version of Parquet's writer changes nothing.
+
+    Facts that only later versions record are left out, so that earlier rows still compare.
+    """
+    family = family_of(task)
+    facts = () if family is None else family.facts
+    later = {fact.column for fact in facts if fact.recorded_since != Fact.recorded_since}
     total = hashlib.sha256()
     table = run_folder.read_episodes(run_dir)
-    for name in sorted(table.columns):
+    for name in sorted(set(table.columns) - later):
         total.update(name.encode() + table[name].to_numpy().tobytes())
     return total.hexdigest()[:12]
 
@@ -73,19 +83,35 @@ def variant_of(spec: RunSpec) -> str:
     return " ".join(f"{k}={files.canonical_json(changed[k]).decode()}" for k in sorted(changed))
 
 
-def made_here(rows: Iterable[Row]) -> list[Row]:
+def made_here(rows: Iterable[Made]) -> list[Made]:
     """Those of this JAX on this kind of processor: here they repeat to the bit."""
     here = provenance()
     return [row for row in rows if (row.jax, row.cpu) == (here["jax"], here["cpu"])]
 
 
+def spec_of(row: Row) -> RunSpec:
+    """The configuration of the row's run."""
+    settings = settings_of(row.variant)
+    usual = {name: settings.pop(name) for name in _USUAL if name in settings}
+    return resolve(
+        row.task,
+        row.agent,
+        settings,
+        episodes=row.budget,
+        until_solved=row.until_solved,
+        mapping_seed=usual.get("mapping_seed"),
+        cohort_width=usual.get("cohort_width", _USUAL["cohort_width"]),
+    )
+
+
 def command_of(row: Row) -> list[str]:
     """The arguments of `isl` that do the row's run: `train deep_sea/10 --agent isl …`."""
-    words = ["train", row.task, "--agent", row.agent, "--first-seed", str(row.seed)]
+    agent, settings = aliases.meant(row.agent, settings_of(row.variant))
+    words = ["train", row.task, "--agent", agent, "--first-seed", str(row.seed)]
     words += ["--episodes", str(row.budget)]
     if row.until_solved:
         words.append("--until-solved")
-    for name, value in settings_of(row.variant).items():
+    for name, value in settings.items():
         flag = name.replace("_", "-")
         if isinstance(value, bool):
             words.append(f"--{flag}" if value else f"--no-{flag}")

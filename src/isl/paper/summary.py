@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from isl import agents
 from isl.analysis.exponent import Exponent, fit
-from isl.analysis.scores import quantile
+from isl.analysis.scores import episodes_to_solve, quantile
 from isl.paper.table import Row
 
 FEW = 5  # seeds: fewer than these are told one by one, not in quartiles
-NAMES = {"isl": "ISL", "boot_dqn": "BSP", "ube": "UBE", "sbeed": "SBEED", "dqn": "DQN (control)"}
 
 
 class Quartiles(NamedTuple):
@@ -26,12 +26,23 @@ class Cell(NamedTuple):
     agent: str
     variant: str
     size: int
-    seeds: int
-    solved: int
-    diverged: int
+    diverged: int  # seeds
     budget: int  # episodes: the smallest of the seeds'
-    episodes: Quartiles  # to solve; infinite where unsolved runs decide
+    took: list[float]  # episodes to solve of each seed; infinite for unsolved ones
     returns: tuple[float, ...]  # the best of each seed
+
+    @property
+    def seeds(self) -> int:
+        return len(self.took)
+
+    @property
+    def solved(self) -> int:
+        return sum(map(math.isfinite, self.took))
+
+    @property
+    def episodes(self) -> Quartiles:
+        """To solve; infinite where unsolved runs decide."""
+        return quartiles(self.took)
 
     @property
     def best_return(self) -> Quartiles:
@@ -60,24 +71,17 @@ def cells(rows: Iterable[Row], family: str) -> list[Cell]:
         groups.setdefault((row.agent, row.variant, row.size), []).append(row)
     found = []
     for (agent, variant, size), alike in groups.items():
-        took = [math.inf if r.solved_episode is None else float(r.solved_episode) for r in alike]
+        took = episodes_to_solve(r.solved_episode for r in alike)
         best = tuple(-math.inf if r.best_return is None else r.best_return for r in alike)
-        solved = sum(map(math.isfinite, took))
         diverged = sum(r.status == "diverged" for r in alike)
         budget = min(r.budget for r in alike)
-        found.append(
-            Cell(
-                *(agent, variant, size, len(alike), solved, diverged, budget),
-                quartiles(took),
-                best,
-            )
-        )
+        found.append(Cell(agent, variant, size, diverged, budget, took, best))
     return sorted(found, key=lambda cell: (*_place(cell.agent), cell.variant, cell.size))
 
 
 def _place(agent: str) -> tuple[int, str]:
-    """The paper's agents in its order, then others by name."""
-    known = [*NAMES]
+    """Built-in agents in the order of their registry, then others by name."""
+    known = list(agents.AGENTS)
     return (known.index(agent) if agent in known else len(known)), agent
 
 
@@ -101,7 +105,7 @@ def exponents(
 
 def who(agent: str, variant: str) -> str:
     """How an agent is called in figures and tables."""
-    return f"{NAMES.get(agent, agent)} {variant}".rstrip()
+    return f"{agents.label(agent)} {variant}".rstrip()
 
 
 def exponent_text(exponent: Exponent | None) -> str:

@@ -3,7 +3,10 @@
 A run is named by its config hash and its seed. The hash covers the task, the agent, every
 hyper-parameter and the budget (isl.experiments.spec), so a row stands for a command. It does not
 cover the code, JAX or the processor, on which the last bits depend: those are columns, and
-`scripts/check_rows.py` does rows again to see whether they still hold.
+`isl reproduce NAME --check N` does rows again to see whether they still hold.
+
+There are two kinds of rows: `Row`, a run of a compiled task by `isl train`, and `Trial`, a model
+trained on a Gymnasium environment. Reading, merging, locking and writing are the same for both.
 
 Tables are merged by adding rows. The order does not matter, and adding a row twice changes nothing.
 Two rows of one run with other numbers are a conflict: it is reported, and the row that was there
@@ -21,7 +24,7 @@ import types
 import typing
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from isl.errors import DamagedFile, Locked
 from isl.status import Status
@@ -80,6 +83,76 @@ class Row(NamedTuple):
         """How a table is sorted: sizes as numbers; the rest decides between equal results."""
         return (self.family, self.size, self.agent, self.variant, self.budget, self.seed, str(self))
 
+    def check(self) -> None:
+        """Raise ValueError if no run can have these values."""
+        if not self.task.partition("/")[2].isdecimal():
+            raise ValueError(f"the task {self.task!r} has no number")
+        if not Status(self.status).is_final:
+            raise ValueError(f"a run that is {self.status} is not finished")
+
+
+class Trial(NamedTuple):
+    """What is known of a model trained on an environment (isl.paper.cases)."""
+
+    env: str  # the name of the case
+    factor: float  # of all rewards
+    agent: str
+    preset: str
+    seed: int
+    steps: int
+    final_return: float | None  # mean of greedy episodes after the last step
+    threshold_at: int | None  # steps after which greedy episodes first reached the threshold
+    curve: str  # mean returns of training over each tenth, without the factor; "": not measured
+    seconds: float | None
+    isl: str
+    commit: str
+    jax: str
+    cpu: str
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        """Which run it is."""
+        return self[: self._fields.index("final_return")]
+
+    @property
+    def numbers(self) -> tuple[Any, ...]:
+        """What the same run must give again."""
+        return self[: self._fields.index("seconds")]
+
+    @property
+    def measured(self) -> str:
+        """What was measured, in few words."""
+        return (
+            f"curve {self.curve}" if self.final_return is None else f"return {self.final_return:g}"
+        )
+
+    @property
+    def order(self) -> tuple[Any, ...]:
+        """How a table is sorted."""
+        return (self.env, self.factor, self.agent, self.preset, self.seed, self.steps, str(self))
+
+    def check(self) -> None:
+        """Raise ValueError if no run can have these values."""
+        for number in self.curve.split():
+            float(number)
+        if self.steps < 1:
+            raise ValueError(f"expected at least one step, got {self.steps}")
+
+
+class Record(Protocol):
+    """What the store asks of a row beside its fields."""
+
+    @property
+    def key(self) -> tuple[Any, ...]: ...
+    @property
+    def numbers(self) -> tuple[Any, ...]: ...
+    @property
+    def order(self) -> tuple[Any, ...]: ...
+    def check(self) -> None: ...
+
+
+R = TypeVar("R", bound=Record)
+
 
 def settings_of(variant: str) -> dict[str, Any]:
     """`eta1=0.5 hidden=[50,50]` → {"eta1": 0.5, "hidden": [50, 50]}."""
@@ -87,16 +160,16 @@ def settings_of(variant: str) -> dict[str, Any]:
     return {name: json.loads(value) for name, _, value in parts}
 
 
-class Merged(NamedTuple):
+class Merged(NamedTuple, Generic[R]):
     """Rows without duplicates, in order, and what could not be added because it disagrees."""
 
-    rows: list[Row]
-    conflicts: list[tuple[Row, Row]]  # (kept, refused)
+    rows: list[R]
+    conflicts: list[tuple[R, R]]  # (kept, refused)
 
 
-def merge(ours: Iterable[Row], theirs: Iterable[Row] = ()) -> Merged:
+def merge(ours: Iterable[R], theirs: Iterable[R] = ()) -> Merged[R]:
     """All rows of both. Of two with equal numbers the one that sorts first stays."""
-    found: dict[tuple[str, int], Row] = {}
+    found: dict[tuple[Any, ...], R] = {}
     conflicts = []
     for row in [*ours, *theirs]:
         kept = found.setdefault(row.key, row)
@@ -108,7 +181,13 @@ def merge(ours: Iterable[Row], theirs: Iterable[Row] = ()) -> Merged:
 
 
 def read(path: Path) -> list[Row]:
-    """The rows of a table; none if there is no file."""
+    """The rows of a table of runs; none if there is no file."""
+    return read_kind(path, Row)
+
+
+def read_kind(path: Path, kind: type[R]) -> list[R]:
+    """The rows of a table whose rows are of this kind; none if there is no file."""
+    fields = _fields(kind)
     try:
         text = files.read_bytes(path, MAX_BYTES).decode()
     except FileNotFoundError:
@@ -116,13 +195,13 @@ def read(path: Path) -> list[Row]:
     except UnicodeDecodeError:
         raise DamagedFile(path, "is not text in UTF-8") from None
     lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    if not lines or tuple(lines[0]) != Row._fields:
-        raise DamagedFile(path, f"has other columns than {','.join(Row._fields)}")
-    return [_parsed(path, number, line) for number, line in enumerate(lines[1:], start=2)]
+    if not lines or tuple(lines[0]) != fields:
+        raise DamagedFile(path, f"has other columns than {','.join(fields)}")
+    return [_parsed(path, kind, number, line) for number, line in enumerate(lines[1:], start=2)]
 
 
 def read_folder(folder: Path) -> list[Row]:
-    """The rows of all tables in a folder; a run may be in several of them."""
+    """The rows of all tables of runs in a folder; a run may be in several of them."""
     rows, conflicts = merge(row for name in TABLES for row in read(folder / f"{name}.csv"))
     if conflicts:
         kept, other = conflicts[0]
@@ -131,15 +210,18 @@ def read_folder(folder: Path) -> list[Row]:
     return rows
 
 
-def add(path: Path, rows: Iterable[Row]) -> list[tuple[Row, Row]]:
-    """Add rows to a table, durably, whoever else does the same; returns the conflicts."""
+def add(path: Path, rows: Iterable[R]) -> list[tuple[R, R]]:
+    """Add rows of one kind to a table, durably, whoever else does the same; the conflicts."""
+    new = list(rows)
+    if not new:
+        return []
     files.make_folder(path.parent)
     deadline = time.monotonic() + PATIENCE_SECONDS
     while True:
         try:
             with files.lock(path.parent / LOCK):
-                merged = merge(read(path), rows)
-                files.write_bytes(path, to_csv(merged.rows).encode())
+                merged = merge(read_kind(path, type(new[0])), new)
+                files.write_bytes(path, to_csv(merged.rows, type(new[0])).encode())
                 return merged.conflicts
         except Locked:
             if time.monotonic() > deadline:
@@ -147,11 +229,11 @@ def add(path: Path, rows: Iterable[Row]) -> list[tuple[Row, Row]]:
             time.sleep(0.05)
 
 
-def to_csv(rows: Iterable[Row]) -> str:
-    """Equal rows, equal text."""
+def to_csv(rows: Iterable[Any], kind: type[Any] = Row) -> str:
+    """A table of rows of one kind; equal rows, equal text."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(Row._fields)
+    writer.writerow(_fields(kind))
     writer.writerows([_written(value) for value in row] for row in rows)
     return text.getvalue()
 
@@ -162,19 +244,20 @@ def _written(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-_TYPES = typing.get_type_hints(Row)
+def _fields(kind: type[Any]) -> tuple[str, ...]:
+    fields: tuple[str, ...] = kind._fields
+    return fields
 
 
-def _parsed(path: Path, number: int, line: list[str]) -> Row:
-    if len(line) != len(Row._fields):
-        raise DamagedFile(path, f"line {number} has {len(line)} cells, not {len(Row._fields)}")
-    cells = dict(zip(Row._fields, line, strict=True))
+def _parsed(path: Path, kind: type[R], number: int, line: list[str]) -> R:
+    fields = _fields(kind)
+    if len(line) != len(fields):
+        raise DamagedFile(path, f"line {number} has {len(line)} cells, not {len(fields)}")
+    types_of = typing.get_type_hints(kind)
+    cells = dict(zip(fields, line, strict=True))
     try:
-        row = Row(**{name: _value(_TYPES[name], text) for name, text in cells.items()})
-        if not row.task.partition("/")[2].isdecimal():
-            raise ValueError(f"the task {row.task!r} has no number")
-        if not Status(row.status).is_final:
-            raise ValueError(f"a run that is {row.status} is not finished")
+        row = kind(**{name: _value(types_of[name], text) for name, text in cells.items()})
+        row.check()
     except ValueError as error:
         raise DamagedFile(path, f"line {number}: {error}") from None
     return row

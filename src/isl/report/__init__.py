@@ -18,9 +18,10 @@ from typing import Any
 
 from isl import __version__
 from isl.report import beliefs, curves, figures, scaling, statistics, tables
-from isl.report.charts import Chart, styles
+from isl.report.charts import Chart
 from isl.report.collect import Collected, collect_runs
 from isl.report.page import html_page, table_html, utf8
+from isl.report.palette import styles
 from isl.storage import files
 
 __all__ = ["inspection_page", "write_report"]
@@ -31,7 +32,7 @@ _TROUBLE = ("diverged", "failed", "damaged")
 def write_report(root: Path, out: Path) -> Path:
     """Write index.html, figures/ and tables/ into `out`; the path of the page."""
     found = collect_runs(root)
-    looks = styles(sorted({group.who for group in found.groups}))
+    looks = styles(group.who for group in found.groups)
     scaled = scaling.charts(found.groups, looks)
     charts = {
         "scaling": [c for c in scaled if c.id.startswith("solved")],

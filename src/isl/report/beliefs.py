@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from isl.envs import has_goal
+from isl.envs.registry import family_of, number_of
 from isl.errors import DamagedFile
-from isl.experiments.running.recording import snapshots
 from isl.report.collect import Collected, Group
 from isl.storage import checkpoint, files
 from isl.storage.store import Run
@@ -20,7 +19,8 @@ from isl.storage.store import Run
 MOST_RUNS = 12
 MOST_BYTES = 5 << 20  # of all runs together, before they become text
 MOST_FRAMES = 80
-LANDMARKS = "probes.safetensors"  # as the recorder writes it, which needs JAX
+SNAPSHOTS, LANDMARKS = "snapshots.safetensors", "probes.safetensors"  # as the recorders write them
+NAMES = ("q", "ell", "policy", "visits")  # the ones an agent lacks are left out
 
 Maps = Mapping[str, NDArray[Any]]
 Item = dict[str, Any]
@@ -28,26 +28,25 @@ Item = dict[str, Any]
 
 def items(found: Collected) -> list[Item]:
     """For each task and agent with snapshots the first seed that has them, largest tasks first."""
-    shown: list[tuple[Group, Run, Maps, list[str]]] = []
+    shown: list[tuple[Group, Run, Maps]] = []
     for group in sorted(found.groups, key=lambda g: (g.who != "isl", g.family, -(g.number or 0))):
         for run in group.finished:
             try:
-                recorded = _recorded(run.path) if len(shown) < MOST_RUNS else None
+                maps = recorded(run.path) if len(shown) < MOST_RUNS else None
             except (DamagedFile, OSError) as error:
                 found.problems.append(str(error))
                 continue
-            if recorded is not None:
-                shown.append((group, run, *recorded))
+            if maps is not None:
+                shown.append((group, run, maps))
                 break
     packed = []
-    for group, run, maps, labels in shown:
+    for group, run, maps in shown:
         try:
             item = pack(
                 f"{group.task}, {group.who}, seed {run.seed}",
                 maps,
                 kappa=run.config["hyper"].get("kappa"),
-                size=group.number if has_goal(group.task) else None,
-                labels=labels,
+                size=grid_size(group.task),
                 most_bytes=MOST_BYTES // len(shown),
             )
         except (KeyError, ValueError, IndexError) as error:
@@ -57,16 +56,24 @@ def items(found: Collected) -> list[Item]:
     return packed
 
 
-def _recorded(run_dir: Path) -> tuple[Maps, list[str]] | None:
-    """What a run recorded over training, on its grid or at its landmarks; names of the latter."""
-    if (run_dir / snapshots.FILE).is_file():
-        return snapshots.read(run_dir), []
-    path = run_dir / LANDMARKS
-    if not path.is_file():
+def grid_size(task: str) -> int | None:
+    """N of a task whose states are the cells of an N × N grid, half of which can be reached."""
+    family = family_of(task)
+    return number_of(task) if family is not None and family.triangle else None
+
+
+def recorded(run_dir: Path) -> Maps | None:
+    """What a run recorded over training, by name, with a leading axis of time; None if nothing.
+
+    Of states on a grid (`--snapshots` on a table), or of landmarks, which `landmarks` then names.
+    """
+    path = next((p for n in (SNAPSHOTS, LANDMARKS) if (p := run_dir / n).is_file()), None)
+    if path is None:
         return None
     arrays, meta = checkpoint.unpack(path, files.read_bytes(path, checkpoint.MAX_MODEL_BYTES))
+    maps = {name.strip("[]'"): values for name, values in arrays.items()}
     names = [str(name) for name in meta.get("landmarks", [])]
-    return {name.strip("[]'"): values for name, values in arrays.items()}, names
+    return maps | {"landmarks": np.array(names)} if names else maps
 
 
 def pack(
@@ -78,21 +85,28 @@ def pack(
     labels: Sequence[str] = (),
     most_bytes: int = MOST_BYTES,
 ) -> Item:
-    """Maps [time, state, …] as the page reads them; of a Deep Sea of `size` the reachable cells.
+    """Maps [time, state, …] as the page reads them.
 
-    Without a size the states are named by `labels`. Agents without `ell` have no majorant.
+    Args:
+        title: what is shown, on the page.
+        maps: arrays by name; `q` and `episode` are needed.
+        kappa: the temperature that the majorant starts with; agents without `ell` have none.
+        size: N of an N × N grid (`grid_size`), of which only the reachable cells are kept.
+        labels: names of the states of a task without a grid; default: the landmarks' of `maps`.
+        most_bytes: moments are left out until the arrays are smaller than this.
     """
     q = np.asarray(maps["q"], np.float32)
     times, states, actions = q.shape
     cells = np.arange(states)
     if size is not None:
         if states != size**2:
-            raise ValueError(f"{states} states in a Deep Sea of size {size}")
+            raise ValueError(f"{states} states in a grid of {size} × {size} cells")
         cells = cells[cells % size <= cells // size]
-    names = [name for name in ("q", "ell", "policy", "visits") if name in maps]
+    names = [name for name in NAMES if name in maps]
     bytes_per_frame = 4 * sum(maps[name][0, cells].size for name in names)
     most = max(2, min(MOST_FRAMES, most_bytes // bytes_per_frame))
     frames = np.unique(np.linspace(0, times - 1, min(times, most)).astype(int))
+    landmarks = [str(name) for name in maps.get("landmarks", ())]
     item: Item = {
         "title": title,
         "kappa": kappa if "ell" in maps else None,
@@ -100,7 +114,7 @@ def pack(
         "states": len(cells),
         "actions": actions,
         "cells": cells.tolist(),
-        "labels": list(labels) or [f"observation {state}" for state in cells.tolist()],
+        "labels": list(labels) or landmarks or [f"observation {state}" for state in cells.tolist()],
         "episodes": np.asarray(maps["episode"])[frames].tolist(),
         "right": np.asarray(maps["right"])[cells].tolist() if "right" in maps else None,
     }

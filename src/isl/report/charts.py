@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,13 +17,14 @@ class Series:
     """A line, point by point; `low` and `high` bound its band, `text` is shown when pointed at."""
 
     name: str
-    style: int  # the same in every chart: colour, dashes and marker
+    style: int  # the same in every chart (isl.report.palette)
     x: list[float] = field(default_factory=list)
     y: list[float] = field(default_factory=list)
     low: list[float] = field(default_factory=list)
     high: list[float] = field(default_factory=list)
     mark: list[str] = field(default_factory=list)  # empty: the style's own marker
     text: list[str] = field(default_factory=list)
+    beyond: list[bool] = field(default_factory=list)  # y is the budget, the value lies beyond it
     runs: list[tuple[float, float, str]] = field(default_factory=list)  # single seeds: x, y, text
 
     def add(
@@ -35,10 +36,12 @@ class Series:
         *,
         mark: str | None = None,
         text: str | None = None,
+        beyond: bool = False,
     ) -> None:
         """The next point of the line."""
         for values, value in ((self.x, x), (self.y, y), (self.low, low), (self.high, high)):
             values.append(short(value))
+        self.beyond.append(beyond)
         if mark is not None:
             self.mark.append(mark)
         if text is not None:
@@ -58,6 +61,7 @@ class Chart:
     kind: str = "lines"
     log_x: bool = False
     log_y: bool = False
+    bars: bool = False  # image files draw quartiles as bars side by side instead of bands
     ceiling: float | None = None  # a line at the budget: what is drawn on it took longer
     reference: float | None = None  # a vertical line in a chart of intervals
     range_x: tuple[float, float] | None = None
@@ -84,10 +88,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def styles(names: Sequence[str]) -> dict[str, int]:
-    """A style for each series, ours first: an agent looks alike in all reports."""
-    ours = ("isl", "boot_dqn", "ube", "sbeed", "dqn")
-    order = [*ours, *sorted(set(names) - set(ours))]
-    return {name: place for place, name in enumerate(order) if name in names}

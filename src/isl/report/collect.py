@@ -8,6 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
+from isl.envs.registry import TASKS, number_of
 from isl.errors import DamagedFile, UsageError
 from isl.status import Status
 from isl.storage import episodes, labels, requests, run_folder, store
@@ -25,13 +26,12 @@ class Group:
 
     @property
     def family(self) -> str:
-        return self.task.rpartition("/")[0] if self.number is not None else self.task
+        return self.task.partition("/")[0] if self.number is not None else self.task
 
     @property
     def number(self) -> int | None:
         """The size or difficulty at the end of the task's name."""
-        number = self.task.rpartition("/")[2]
-        return int(number) if "/" in self.task and number.isdecimal() else None
+        return number_of(self.task)
 
     @property
     def finished(self) -> list[Run]:
@@ -89,8 +89,8 @@ def _shown(name: str) -> str:
 
 
 def _rank(family: str) -> int:
-    """The paper's tasks come first."""
-    ours = ("deep_sea", "deep_sea_stochastic", "cartpole_swingup")
+    """The compiled tasks come first."""
+    ours = list(TASKS)
     return ours.index(family) if family in ours else len(ours)
 
 

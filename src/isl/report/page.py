@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from isl.report import palette
 from isl.report.charts import plain
 from isl.report.tables import Cell, Table
 
@@ -21,9 +22,10 @@ SCRIPTS = ("majorant.js", "charts.js", "beliefs.js", "report.js")
 
 
 def html_page(
-    title: str, subtitle: str, sections: Sequence[tuple[str, str, str]], data: Any
+    title: str, subtitle: str, sections: Sequence[tuple[str, str, str]], data: dict[str, Any]
 ) -> str:
     """The file: sections are (id, heading, HTML), `data` is what the script draws."""
+    data = {**data, "palette": palette.for_script()}
     script = "".join(_asset(name) for name in SCRIPTS).replace('"use strict";\n', "")
     script = f'"use strict";\n{script}'
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
@@ -44,7 +46,7 @@ def html_page(
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <link rel="icon" href="data:,">
 <title>{escape(title)}</title>
-<style>{_asset("report.css")}</style>
+<style>{palette.css()}{_asset("report.css")}</style>
 </head>
 <body>
 <header><h1>{escape(title)}</h1><p>{escape(subtitle)}</p></header>

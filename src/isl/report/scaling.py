@@ -1,16 +1,15 @@
-"""The paper's figures: a measure against the size of the task, medians and quartiles over seeds."""
+"""A measure against the number of the task, as in the paper: medians and quartiles over seeds."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
-from isl.analysis.scores import quantile
-from isl.envs import has_goal
+from isl.analysis.scores import episodes_to_solve, quantile
+from isl.envs.registry import family_of, has_goal
 from isl.report.charts import CROSS, DOT, MEANING, SQUARE, Chart, Series, in_order
 from isl.report.collect import Group
 from isl.storage.store import Run
-
-_NUMBER = {"deep_sea": "size N", "deep_sea_stochastic": "size N", "cartpole_swingup": "difficulty"}
 
 
 def charts(groups: list[Group], styles: dict[str, int]) -> list[Chart]:
@@ -30,29 +29,56 @@ def _solved(family: str, groups: list[Group], styles: dict[str, int]) -> Chart:
         line = series.setdefault(group.who, Series(group.who, styles[group.who]))
         x = float(group.number or 0)
         budget = max(run.config["episodes"] for run in group.finished)
-        took = [_episodes_to_solve(run) for run in group.finished]
-        solved = sum(map(math.isfinite, took))
-        mark = DOT if solved == len(took) else SQUARE if solved else CROSS
-        median, low, high = (quantile(took, q) for q in (0.5, 0.25, 0.75))
-        shown = f"{median:g}" if math.isfinite(median) else f"more than {budget:g}"
-        text = f"{group.task}, {group.who}: {solved} of {len(took)} solved, median {shown} episodes"
-        # A censored run took longer than its budget: drawn there, and said to be.
-        y, low, high = (min(value, budget) for value in (median, low, high))
-        line.add(x, y, low, high, mark=mark, text=text)
+        took = episodes_to_solve((run.summary or {})["solved_episode"] for run in group.finished)
+        add_solved(line, x, took, budget, f"{group.task}, {group.who}")
         for run, episodes in zip(group.finished, took, strict=True):
             when = f"at episode {episodes:g}" if math.isfinite(episodes) else f"not in {budget:g}"
             line.runs.append((x, min(episodes, budget), f"{_name(group, run)}: solved {when}"))
+    return solved_chart(family, list(series.values()), budgets)
+
+
+def add_solved(
+    line: Series, x: float, took: Sequence[float], budget: float, said: str = ""
+) -> None:
+    """The point of a line for runs that took so many episodes to solve the task at x.
+
+    A censored run took longer than its budget: it is drawn there, and said to be.
+    """
+    solved = sum(map(math.isfinite, took))
+    mark = DOT if solved == len(took) else SQUARE if solved else CROSS
+    low, median, high = (quantile(took, q) for q in (0.25, 0.5, 0.75))
+    beyond = not math.isfinite(median)
+    shown = f"more than {budget:g}" if beyond else f"{median:g}"
+    text = f"{said}: {solved} of {len(took)} solved, median {shown} episodes"
+    y, low, high = (min(value, budget) for value in (median, low, high))
+    line.add(x, y, low, high, mark=mark, text=text, beyond=beyond)
+
+
+def solved_chart(
+    family: str, series: list[Series], budgets: set[int], log_x: bool = False
+) -> Chart:
+    """Episodes to solve a family's tasks against their number."""
+    known = family_of(family)
+    goal = "goal" if known is None else known.goal_name
     return Chart(
         id=f"solved-{family}",
-        title=f"{family}: episodes to the tenth treasure",
+        title=f"{family}: episodes to the tenth {goal}",
         caption=f"Median over seeds, band between the quartiles. {', '.join(MEANING.values())}. "
         "A run that did not solve the task is drawn at its budget of episodes.",
-        x_label=_NUMBER.get(family, "number"),
+        x_label=_symbol(family),
         y_label="episodes to solve",
-        series=in_order(series.values()),
+        series=in_order(series),
         log_y=True,
-        ceiling=float(budgets.pop()) if len(budgets) == 1 else None,
+        bars=True,
+        ceiling=float(next(iter(budgets))) if len(budgets) == 1 else None,
+        log_x=log_x,
     )
+
+
+def _symbol(family: str) -> str:
+    """What is on the axis of a family's numbers."""
+    known = family_of(family)
+    return known.symbol if known is not None and known.symbol else "number"
 
 
 def _best(family: str, groups: list[Group], styles: dict[str, int]) -> Chart:
@@ -69,25 +95,31 @@ def _best(family: str, groups: list[Group], styles: dict[str, int]) -> Chart:
         ]
         if not best:
             continue
-        low, median, high = (quantile([value for _, value in best], q) for q in (0.25, 0.5, 0.75))
-        text = f"{group.task}, {group.who}: median best return {median:.4g} of {len(best)} seeds"
-        line.add(x, median, low, high, text=text)
+        add_best(line, x, [value for _, value in best], f"{group.task}, {group.who}")
         for run, value in best:
             line.runs.append((x, value, f"{_name(group, run)}: best return {value:.4g}"))
+    categories = [] if numbered else [group.who for group in groups]
+    return best_chart(family, list(series.values()), categories)
+
+
+def add_best(line: Series, x: float, returns: Sequence[float], said: str = "") -> None:
+    """The point of a line for runs whose best episodes had these returns."""
+    low, median, high = (quantile(returns, q) for q in (0.25, 0.5, 0.75))
+    text = f"{said}: median best return {median:.4g} of {len(returns)} seeds"
+    line.add(x, median, low, high, text=text)
+
+
+def best_chart(family: str, series: list[Series], categories: Sequence[str] = ()) -> Chart:
+    """The best return of an episode against the family's number, or side by side."""
     return Chart(
         id=f"best-{family}",
         title=f"{family}: best return of an episode",
         caption="Median over seeds of each run's best episode, band between the quartiles.",
-        x_label=_NUMBER.get(family, "number") if numbered else "agent",
+        x_label="agent" if categories else _symbol(family),
         y_label="best return",
-        series=in_order(series.values()),
-        categories=[] if numbered else [group.who for group in groups],
+        series=in_order(series),
+        categories=list(categories),
     )
-
-
-def _episodes_to_solve(run: Run) -> float:
-    episode = run.summary["solved_episode"] if run.summary else None
-    return math.inf if episode is None else float(episode)
 
 
 def _name(group: Group, run: Run) -> str:

@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from isl.analysis import scores
+from isl.envs.registry import TASKS, TaskFamily
 from isl.errors import UsageError
 from isl.report.charts import Chart, Series, in_order
 from isl.report.collect import Group
@@ -13,24 +14,22 @@ from isl.report.collect import Group
 REPS = 400  # bootstrap samples: enough for two digits of an interval, and a report in seconds
 IMPROVEMENT_REPS = 100  # each is a rank test per task and pair, a thousand times slower
 THRESHOLDS = np.linspace(0.0, 1.0, 41)
-SCORED = ("deep_sea", "deep_sea_stochastic", "cartpole_swingup")  # with a score from 0 to 1
-_SCORE = {
-    "cartpole_swingup": "best return / 1,000",
-}
-_SOLVED = "share of the budget left when the task was solved, 0 if it never was"
 
 
 def charts(groups: list[Group], styles: dict[str, int]) -> list[Chart]:
     """For each family with a score: three figures, on the tasks and seeds that all agents have."""
     made = []
-    for family in SCORED:
+    for family, described in TASKS.items():
+        score = _score(described)
+        if score is None:
+            continue
         matrices = _matrices([group for group in groups if group.family == family])
         if matrices is None:
             continue
         tasks, by_who = matrices
         sample = ", ".join(f"{who}: {len(m)} seeds" for who, m in by_who.items())
         about = (
-            f"Score: {_SCORE.get(family, _SOLVED)}. {len(tasks)} task{'s' * (len(tasks) > 1)}, "
+            f"Score: {score}. {len(tasks)} task{'s' * (len(tasks) > 1)}, "
             f"{sample}. 95 % stratified bootstrap intervals"
         )
         made.append(_iqm(family, about, by_who, styles))
@@ -38,6 +37,13 @@ def charts(groups: list[Group], styles: dict[str, int]) -> list[Chart]:
             made.append(_improvement(family, about, by_who, styles))
         made.append(_profile(family, about, by_who, styles))
     return made
+
+
+def _score(family: TaskFamily) -> str | None:
+    """What a family's score from 0 to 1 is, in words; None if it has none."""
+    if family.goal is not None:
+        return "share of the budget left when the task was solved, 0 if it never was"
+    return None if family.best_return is None else f"best return / {family.best_return:,.0f}"
 
 
 def _matrices(groups: list[Group]) -> tuple[list[str], scores.Scores] | None:

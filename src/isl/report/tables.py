@@ -10,8 +10,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
-from isl.analysis.scores import quantile
-from isl.envs import has_goal
+from isl.analysis.scores import episodes_to_solve, quantile
+from isl.envs.registry import has_goal
 from isl.report.collect import Collected, Group
 from isl.status import Status
 
@@ -49,17 +49,18 @@ def configurations(found: Collected) -> Table:
     rows: list[list[Cell]] = []
     for group in found.groups:
         counts = Counter(run.status.value for run in group.runs)
-        took = _quartiles([_solved(s) for s in _summaries(group)] if has_goal(group.task) else [])
-        best = [s["best_return"] for s in _summaries(group) if s["best_return"] is not None]
-        solved = sum(s["solved_episode"] is not None for s in _summaries(group))
+        summaries = _summaries(group)
+        took = episodes_to_solve(s["solved_episode"] for s in summaries)
+        best = [s["best_return"] for s in summaries if s["best_return"] is not None]
+        goal = has_goal(group.task)
         rows.append(
             [
                 group.task,
                 group.who,
                 len(group.runs),
                 *(counts[status] for status in statuses),
-                solved if has_goal(group.task) and group.finished else None,
-                *took,
+                sum(map(math.isfinite, took)) if goal and took else None,
+                *_quartiles(took if goal else []),
                 _digits(quantile(best, 0.5)) if best else None,
                 group.config_hash,
             ]
@@ -74,11 +75,6 @@ def _has(group: Group, status: Status) -> bool:
 
 def _summaries(group: Group) -> list[dict[str, Any]]:
     return [run.summary for run in group.runs if run.summary is not None]
-
-
-def _solved(summary: dict[str, Any]) -> float:
-    episode = summary["solved_episode"]
-    return math.inf if episode is None else float(episode)
 
 
 def _quartiles(values: list[float]) -> list[Cell]:

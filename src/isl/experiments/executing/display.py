@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from pathlib import Path
-from statistics import fmean, median
+from statistics import fmean
 from typing import Any
 
 from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from isl.analysis.scores import episodes_text, episodes_to_solve, quantile
+from isl.envs.registry import has_goal
 from isl.experiments.executing.progress_row import Row, duration
 from isl.experiments.spec import RunSpec
 from isl.status import Status
@@ -185,7 +188,10 @@ class Display:
         self._print(f"results in {self._root}")
 
     def _summaries(self) -> list[str]:
-        """One line per configuration: how many seeds solved the task, and how soon."""
+        """One line per configuration: how many seeds solved the task, and how soon.
+
+        Seeds that ended unsolved, those that diverged included, count as infinitely long.
+        """
         groups: dict[tuple[str, str, str], list[Row]] = {}
         for row in self._rows.values():
             groups.setdefault((row.spec.task, row.who, row.config), []).append(row)
@@ -193,15 +199,17 @@ class Display:
         for (task, who, config), rows in groups.items():
             finished = [row for row in rows if row.status is Status.DONE]
             measured = f"{len(finished)} of {len(rows)} seeds done"
-            if task.startswith("deep_sea"):
-                solved = sorted(row.solved_episode for row in finished if row.solved_episode)
-                measured = f"{len(solved)} of {len(rows)} seeds solved"
+            best = sorted(row.best_return for row in finished if row.best_return is not None)
+            if has_goal(task):
+                ended = [row for row in rows if row.status in (Status.DONE, Status.DIVERGED)]
+                took = episodes_to_solve(row.solved_episode for row in ended)
+                solved = sum(map(math.isfinite, took))
+                measured = f"{solved} of {len(rows)} seeds solved"
                 if solved:
-                    measured += f", median {median(solved):g} episodes ({solved[0]}–{solved[-1]})"
-            elif best := sorted(row.best_return for row in finished if row.best_return is not None):
-                measured += (
-                    f", median best return {median(best):.4g} ({best[0]:.4g}–{best[-1]:.4g})"
-                )
+                    measured += f", median episodes (quartiles) {episodes_text(took)}"
+            elif best:
+                middle = quantile(best, 0.5)
+                measured += f", median best return {middle:.4g} ({best[0]:.4g}–{best[-1]:.4g})"
             lines.append(f"{task} {who} [{config}]: {measured}")
         return lines
 
@@ -238,7 +246,7 @@ class Display:
             table.add_column(
                 name, justify="left" if name in ("task", "agent", "status") else "right"
             )
-        goals = any(row.spec.task.startswith("deep_sea") for row in rows)
+        goals = any(has_goal(row.spec.task) for row in rows)
         if goals:
             table.add_column("goal visits", justify="right")
             table.add_column("solved", justify="right")

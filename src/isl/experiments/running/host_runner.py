@@ -12,7 +12,6 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from isl import agents
 from isl.agents.base import Agent
 from isl.envs import spaces
 from isl.experiments.running.recording import tensorboard
@@ -92,8 +91,7 @@ def _agent(config: bytes, seen: bytes, num_actions: int) -> Agent:
     """Seeds that follow in the same process share the agent, and so what is compiled for it."""
     spec = RunSpec(**files.parse_json(Path("config"), config))
     space = spaces.from_description(files.parse_json(Path("space"), seen))
-    agent: Agent = agents.load(spec.agent).make(spec.config(), space, num_actions)
-    return agent
+    return spec.make_agent(space, num_actions)
 
 
 def _log(loop: HostLoop, rows: RunLog, run: SeedRun, logged: int, steps_per_second: float) -> int:

@@ -29,9 +29,8 @@ class Prepared:
 
     def __init__(self, spec: RunSpec) -> None:
         self.env: Environment = spec.environment()
-        module = agents.load(spec.agent)
         space, actions = self.env.observation_space, self.env.num_actions
-        self.agent: Agent = module.make(spec.config(), space, actions)
+        self.agent: Agent = spec.make_agent(space, actions)
         self.program: Program = compile_training(self.env, self.agent)
         self._shapes = self.program.shapes(spec.cohort_width)
 

@@ -2,8 +2,7 @@
 "use strict";
 
 const SVG = "http://www.w3.org/2000/svg";
-const DASHES = ["", "8 4", "2 3", "10 3 2 3", "5 3"];
-const MARKERS = ["dot", "square", "triangle", "diamond", "plus"];
+let palette = null; // of the page's data, see isl.report.palette
 
 function element(name, attributes = {}, parent = null, text = null) {
   const isSvg = parent && parent.namespaceURI === SVG && name !== "div" || name === "svg";
@@ -15,11 +14,11 @@ function element(name, attributes = {}, parent = null, text = null) {
 }
 
 function styleOf(index) {
-  // Forty looks before one returns.
+  const { colours, dashes, markers } = palette;
   return {
-    colour: `var(--s${index % 8})`,
-    dash: DASHES[index % DASHES.length],
-    marker: MARKERS[index % MARKERS.length],
+    colour: `var(--s${index % colours})`,
+    dash: dashes[index % dashes.length],
+    marker: markers[index % markers.length],
   };
 }
 
@@ -215,7 +214,8 @@ class Chart {
           element("circle", { cx: px, cy: py, r: 2.6, fill: style.colour, class: "seed" }, svg);
           pointed(s, i, px, py, text);
         });
-      element("path", { d: "M" + at.map(([px, py]) => `${px.toFixed(1)},${py.toFixed(1)}`).join("L"), fill: "none", stroke: style.colour, "stroke-width": 2.2, "stroke-dasharray": style.dash, class: "line" }, svg);
+      const known = at.filter((_, i) => !s.beyond[i]).map(([px, py]) => `${px.toFixed(1)},${py.toFixed(1)}`);
+      if (known.length) element("path", { d: "M" + known.join("L"), fill: "none", stroke: style.colour, "stroke-width": 2.2, "stroke-dasharray": style.dash, class: "line" }, svg);
       at.forEach(([px, py], i) => {
         if (few) drawMark(svg, s.mark[i] || style.marker, px, py, 4.2, style.colour);
         const text = s.text[i] || `${s.name}: ${formatNumber(s.y[i])} (${formatNumber(s.low[i])} to ${formatNumber(s.high[i])}) at ${formatNumber(s.x[i])}`;

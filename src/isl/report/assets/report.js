@@ -35,6 +35,7 @@ function download(name, text) {
 
 function start() {
   const data = JSON.parse(document.getElementById("data").textContent);
+  palette = data.palette;
   document.querySelectorAll("table.sortable").forEach(sortable);
   document.querySelectorAll("button.csv").forEach((button) => {
     button.hidden = false;

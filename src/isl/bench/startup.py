@@ -1,14 +1,11 @@
 """From typing `isl train deep_sea/10` to its first finished episode, cold and warm.
 
-    python benchmarks/startup.py --turns 5
-
 Cold: with an empty cache of compiled programs. Warm: with the cache that this left. Wall time until
 the command says that its one episode is done, so a little more than until the episode's end.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import subprocess
@@ -37,10 +34,8 @@ def seconds_to_first_episode(cache: str) -> float:
         return took
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--turns", type=int, default=5, help="starts of each kind")
-    turns = parser.parse_args().turns
+def measure(turns: int) -> None:
+    """Start the command `turns` times each way and print how long it took."""
     cold, warm = [], []
     for _ in range(turns):
         with tempfile.TemporaryDirectory() as cache:
@@ -51,7 +46,3 @@ def main() -> None:
             f"{name}: {statistics.median(seconds):.1f} s to the first episode "
             f"(of {turns} starts: {min(seconds):.1f} to {max(seconds):.1f})"
         )
-
-
-if __name__ == "__main__":
-    main()

@@ -1,4 +1,4 @@
-"""Draw the figures of docs/theory.md: python scripts/draw_theory.py [--out docs/figures]."""
+"""Draw the figures of docs/theory.md: python docs/tools/draw_theory.py [--out docs/figures]."""
 
 import argparse
 from pathlib import Path

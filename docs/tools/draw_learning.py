@@ -1,7 +1,7 @@
 """Learning curves of Cartpole runs, with what the agent believed of two states meanwhile.
 
-    python scripts/draw_learning.py collect RUN [RUN …] TABLE.csv    # adds runs to a small table
-    python scripts/draw_learning.py draw TABLE.csv PICTURE.svg       # needs the table alone
+    python docs/tools/draw_learning.py collect RUN [RUN …] TABLE.csv    # adds runs to a small table
+    python docs/tools/draw_learning.py draw TABLE.csv PICTURE.svg       # needs the table alone
 
 The runs must have been made with --snapshots, as `isl reproduce cartpole_swingup` makes them. Equal
 tables give equal pictures.
@@ -22,10 +22,10 @@ import numpy as np
 import polars as pl
 
 from isl.errors import DamagedFile, UsageError
-from isl.experiments.running.recording import probes
+from isl.report.beliefs import LANDMARKS, recorded
+from isl.report.palette import COLOURS
 from isl.storage import files, store
 
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")  # Okabe and Ito's
 BELIEFS = {"q": "q̂", "ell": "ℓ"}
 STYLES = {"upright": "-", "hanging": ":"}
 RUN = ["task", "agent", "seed"]  # the columns that name a run
@@ -69,14 +69,14 @@ def _table(folder: Path) -> pl.DataFrame:
     run = store.read_run(folder)
     if run.summary is None:
         raise UsageError(f"{folder} is not finished: {run.problem}")
-    if not (folder / probes.FILE).is_file():
-        raise UsageError(f"{folder} holds no {probes.FILE}: make it with --snapshots")
+    believed = recorded(folder)
+    if believed is None or "landmarks" not in believed:
+        raise UsageError(f"{folder} holds no {LANDMARKS}: make it with --snapshots")
     episodes = store.read_episodes(folder)
     # Rewards are tenths, so a tenth is all there is; float32 shows in the digits behind it.
     curves = {"return": (episodes["episode"].to_numpy(), episodes["return"].round(1).to_numpy())}
-    names, believed = probes.read(folder)
     for belief in BELIEFS:
-        for place, name in enumerate(names):
+        for place, name in enumerate(believed["landmarks"]):
             if belief in believed:
                 largest = believed[belief][:, place].max(-1)
                 rounded = np.array([float(f"{value:.5g}") for value in largest])

@@ -1,6 +1,6 @@
 """Draw why a Deep Sea run got stuck: where it has been, and how ℓ fell over time.
 
-    python scripts/draw_stuck.py runs/deep_sea/50/isl/<hash>/seed-1 picture.png
+    python docs/tools/draw_stuck.py runs/deep_sea/50/isl/<hash>/seed-1 picture.png
 
 The run must have been made with --snapshots.
 """
@@ -16,14 +16,17 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from isl.experiments.running.recording import snapshots
+from isl.report.beliefs import recorded
 
 
 def main() -> int:
     if len(sys.argv) != 3:
         print("usage: draw_stuck.py RUN PICTURE", file=sys.stderr)
         return 2
-    maps = snapshots.read(Path(sys.argv[1]))
+    maps = recorded(Path(sys.argv[1]))
+    if maps is None or "visits" not in maps:
+        print(f"{sys.argv[1]} has no maps: make it with --snapshots", file=sys.stderr)
+        return 2
     episodes = maps["episode"]
     size = int(np.sqrt(maps["visits"].shape[1]))
     unreachable = np.triu(np.ones((size, size), bool), 1)

@@ -1,6 +1,6 @@
 """Break a sweep of 60 small runs in every way that happens, and compare the results' hashes.
 
-    python scripts/fault_sweep.py [--only FAULT] [FOLDER]
+    python -m tests.faults.sweep [--only FAULT] [FOLDER]
 
 Undisturbed; killed with SIGKILL at 20 random moments and continued; started ten times at once;
 interrupted by Ctrl-C; with runs that diverge; and, if Ray is installed, on two Ray nodes of which
@@ -21,13 +21,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
-from tests.support import ray_nodes
-from tests.support.sweeps import at_work, command, finish, hashes, kill, start, tree, wait_for
-
 from isl.status import Status
 from isl.storage import store
+from tests.support import ray_nodes
+from tests.support.sweeps import at_work, command, finish, hashes, kill, start, tree, wait_for
 
 SEEDS = 30  # of two sizes
 KILLS = 20
@@ -140,7 +137,7 @@ def main() -> int:
 _LOCKED = """
 import sys
 from pathlib import Path
-from isl import files
+from isl.storage import files
 print(sum(files.is_locked(path) for path in Path(sys.argv[1]).rglob(".lock")))
 """
 

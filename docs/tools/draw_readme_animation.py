@@ -1,6 +1,6 @@
 """Train ISL and DQN on Deep Sea and film where they have been: docs/figures/exploration.gif.
 
-python scripts/draw_readme_animation.py        # about two minutes on one core
+python docs/tools/draw_readme_animation.py        # about two minutes on one core
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from isl.training.compiled import compile_training
 SIZE, EPISODES, SEED = 20, 500, 0
 FRAMES = 50
 MEMORY = 40  # episodes that the trail of recent visits is over
-OUT = Path(__file__).parents[1] / "docs" / "figures" / "exploration.gif"
+OUT = Path(__file__).parents[1] / "figures" / "exploration.gif"
 AGENTS = {"isl": "ISL: information seeking", "dqn": "DQN: ε-greedy"}
 
 

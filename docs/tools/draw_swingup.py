@@ -1,6 +1,6 @@
 """Film the best swing-up of a finished Cartpole run as a GIF.
 
-    python scripts/draw_swingup.py runs/cartpole_swingup/0/isl/<hash>/seed-0 swingup.gif
+    python docs/tools/draw_swingup.py runs/cartpole_swingup/0/isl/<hash>/seed-0 swingup.gif
 
 The agent as it was at the end of training plays twenty episodes without exploring; the one with the
 highest return is filmed, in real time.

@@ -1,13 +1,13 @@
 """What the uncertainty constrained policy and value cost beside softmax and logsumexp.
 
-    python -m benchmarks.exploration
-
 Both are timed on the same arrays in the same process, in turns, in two ways: called once from
 Python (what a host loop pays) and many times in one compiled loop (what compiled training pays).
 """
 
+from __future__ import annotations
+
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -42,7 +42,9 @@ def looped(function: Function, repeats: int) -> Callable[[Array, Array], Array]:
     return jax.jit(lambda q, ell: lax.fori_loop(0, repeats, body, (q, ell))[0])
 
 
-def fastest(programs: list[Callable[[Array, Array], object]], q: Array, ell: Array) -> list[float]:
+def fastest(
+    programs: Sequence[Callable[[Array, Array], object]], q: Array, ell: Array
+) -> list[float]:
     """Seconds of the fastest of several rounds, taken in turns so that all see the same machine."""
     best = [np.inf] * len(programs)
     for program in programs:
@@ -55,7 +57,8 @@ def fastest(programs: list[Callable[[Array, Array], object]], q: Array, ell: Arr
     return best
 
 
-def main() -> None:
+def compare() -> None:
+    """Measure and print."""
     functions = [uncertainty_constrained, maximum_entropy]
     print("uc_policy + uc_value beside softmax + logsumexp, float32, microseconds")
     columns = "call", "softmax", "ratio", "loop", "softmax", "ratio"
@@ -69,7 +72,3 @@ def main() -> None:
         name = "[" + ",".join(map(str, shape)) + "]"
         figures = *call, call[0] / call[1], *loop, loop[0] / loop[1]
         print(f"{name:>12}" + "".join(f"{figure:10.2f}" for figure in figures))
-
-
-if __name__ == "__main__":
-    main()

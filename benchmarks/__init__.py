@@ -1,1 +1,0 @@
-"""Speed: beside peers, and beside the machine's limit."""
