@@ -14,8 +14,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from isl.experiments.running.recording import snapshots
-from isl.storage import run_folder, store
+from isl.storage import run_folder, snapshots, store
 
 
 def main() -> int:

@@ -22,8 +22,7 @@ import numpy as np
 import polars as pl
 
 from isl.errors import DamagedFile, UsageError
-from isl.experiments.running.recording import probes
-from isl.storage import files, store
+from isl.storage import files, snapshots, store
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")  # Okabe and Ito's
 BELIEFS = {"q": "q̂", "ell": "ℓ"}
@@ -69,12 +68,12 @@ def _table(folder: Path) -> pl.DataFrame:
     run = store.read_run(folder)
     if run.summary is None:
         raise UsageError(f"{folder} is not finished: {run.problem}")
-    if not (folder / probes.FILE).is_file():
-        raise UsageError(f"{folder} holds no {probes.FILE}: make it with --snapshots")
+    if not (folder / snapshots.PROBES).is_file():
+        raise UsageError(f"{folder} holds no {snapshots.PROBES}: make it with --snapshots")
     episodes = store.read_episodes(folder)
     # Rewards are tenths, so a tenth is all there is; float32 shows in the digits behind it.
     curves = {"return": (episodes["episode"].to_numpy(), episodes["return"].round(1).to_numpy())}
-    names, believed = probes.read(folder)
+    names, believed = snapshots.read_probes(folder)
     for belief in BELIEFS:
         for place, name in enumerate(names):
             if belief in believed:

@@ -16,7 +16,7 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from isl.experiments.running.recording import snapshots
+from isl.storage import snapshots
 
 
 def main() -> int:

@@ -31,9 +31,7 @@ AGENTS = {
         "isl.agents.boot_dqn", "BSP", "bootstrapped DQN with randomised prior functions", 1
     ),
     "ube": Entry("isl.agents.ube", "UBE", "the Uncertainty Bellman Equation", 2),
-    "sbeed": Entry(
-        "isl.agents.sbeed", "SBEED", "the smoothed Bellman equation", 3
-    ),
+    "sbeed": Entry("isl.agents.sbeed", "SBEED", "the smoothed Bellman equation", 3),
     "dqn": Entry("isl.agents.dqn", "DQN (control)", "ε-greedy: no deep exploration", 4),
 }
 

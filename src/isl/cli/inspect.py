@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 
 from isl.envs import has_goal
 from isl.errors import UsageError
-from isl.experiments.running.recording import snapshots
 from isl.report import inspection_page
 from isl.report.beliefs import Item, pack
 from isl.report.page import utf8
 from isl.status import ExitCode
-from isl.storage import files, run_folder, store
+from isl.storage import files, run_folder, snapshots, store
 
 MOST_STATES = 10_000  # of a Discrete observation space, all of which are shown
 

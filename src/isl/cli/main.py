@@ -82,7 +82,7 @@ def _run(arguments: list[str]) -> ExitCode:
         close = difflib.get_close_matches(name, COMMANDS, n=1)
         hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(COMMANDS)}"
         raise UsageError(f"unknown command {name!r}; {hint}")
-    command = importlib.import_module(f"isl.commands.{name}")
+    command = importlib.import_module(f"isl.cli.{name}")
     parser = Parser(
         prog=f"isl {name}",
         description=COMMANDS[name],

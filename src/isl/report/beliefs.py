@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from isl.envs import has_goal
 from isl.errors import DamagedFile
-from isl.experiments.running.recording import snapshots
 from isl.report.collect import Collected, Group
-from isl.storage import checkpoint, files
+from isl.storage import checkpoint, files, snapshots
 from isl.storage.store import Run
 
 MOST_RUNS = 12
