@@ -22,9 +22,8 @@ import numpy as np
 import polars as pl
 
 from isl.errors import DamagedFile, UsageError
-from isl.report.beliefs import LANDMARKS, recorded
 from isl.report.palette import COLOURS
-from isl.storage import files, store
+from isl.storage import files, snapshots, store
 
 BELIEFS = {"q": "q̂", "ell": "ℓ"}
 STYLES = {"upright": "-", "hanging": ":"}
@@ -69,9 +68,9 @@ def _table(folder: Path) -> pl.DataFrame:
     run = store.read_run(folder)
     if run.summary is None:
         raise UsageError(f"{folder} is not finished: {run.problem}")
-    believed = recorded(folder)
+    believed = snapshots.recorded(folder)
     if believed is None or "landmarks" not in believed:
-        raise UsageError(f"{folder} holds no {LANDMARKS}: make it with --snapshots")
+        raise UsageError(f"{folder} holds no {snapshots.PROBES}: make it with --snapshots")
     episodes = store.read_episodes(folder)
     # Rewards are tenths, so a tenth is all there is; float32 shows in the digits behind it.
     curves = {"return": (episodes["episode"].to_numpy(), episodes["return"].round(1).to_numpy())}

@@ -16,14 +16,14 @@ matplotlib.use("Agg")
 import matplotlib.pyplot as plt
 import numpy as np
 
-from isl.report.beliefs import recorded
+from isl.storage import snapshots
 
 
 def main() -> int:
     if len(sys.argv) != 3:
         print("usage: draw_stuck.py RUN PICTURE", file=sys.stderr)
         return 2
-    maps = recorded(Path(sys.argv[1]))
+    maps = snapshots.recorded(Path(sys.argv[1]))
     if maps is None or "visits" not in maps:
         print(f"{sys.argv[1]} has no maps: make it with --snapshots", file=sys.stderr)
         return 2

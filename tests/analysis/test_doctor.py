@@ -10,7 +10,7 @@ from isl.analysis import doctor
 from isl.cli.main import main
 from isl.experiments.running.runner import run_cohort
 from isl.experiments.spec import resolve
-from isl.storage import run_folder
+from isl.storage import run_folder, tensorboard
 
 SMALL = {"batch_size": 32, "learning_starts": 64, "replay_capacity": 20_000, "hidden": [16]}
 QUICK = {"lr_q": 3e-3, "lr_rho": 3e-3, "lr_ell": 3e-3}  # a small Deep Sea in a short time
@@ -85,6 +85,6 @@ def test_no_run_is_one_line(tmp_path, capsys):
 def test_a_torn_log_is_read_as_far_as_it_goes(tmp_path):
     path = run(tmp_path, "deep_sea/3", 100)
     (file,) = (path / "tensorboard").iterdir()
-    rows = doctor.read_log(file.parent)
+    rows = tensorboard.read(file.parent)
     file.write_bytes(file.read_bytes()[:-5])
-    assert doctor.read_log(file.parent) == rows[:-1]
+    assert tensorboard.read(file.parent) == rows[:-1]

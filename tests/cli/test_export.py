@@ -15,8 +15,11 @@ from bsuite.utils import wrappers
 from isl import envs
 from isl.analysis import bsuite
 from isl.cli.main import main
-from isl.experiments.running.recording.records import EpisodeRecorder, counted_facts, measures
+from isl.experiments.running.seed_run import measures
 from isl.storage import files, run_folder
+from isl.storage.episodes import table
+from isl.training.episodes import Episodes
+from isl.training.loop import Steps
 
 
 def test_rows_are_at_bsuites_points():
@@ -94,11 +97,11 @@ def test_deep_sea_rows_match_bsuites_own(stochastic):
         np.array([pick(step) for step in steps])
         for pick in (lambda s: s[0][0], lambda s: s[0][1], lambda s: s[1])
     )
-    recorder = EpisodeRecorder(counted_facts(task))
+    recorder = Episodes.of(task)
     reward = np.array([step[2] for step in steps])
     last = np.array([step[3] for step in steps])
-    recorder.add(reward, last, jax.device_get(facts(rows, columns, actions)))
-    found = bsuite.rows(task, recorder.frame(episodes))
+    recorder.add(Steps(None, reward, last, jax.device_get(facts(rows, columns, actions))))
+    found = bsuite.rows(task, table(recorder.columns(), episodes))
     assert found.columns == theirs.columns
     assert theirs["total_bad_episodes"][-1] > 10
     assert theirs["denoised_return"][-1] > 10
@@ -110,9 +113,10 @@ def test_cartpole_rows_match_bsuites_own():
     env = cartpole_swingup.CartpoleSwingup(**cartpole_sweep.SETTINGS[0], seed=0)
     rng = np.random.RandomState(0)
     theirs, steps = logged_by_bsuite(env, lambda now, at: rng.randint(3), 3)
-    recorder = EpisodeRecorder(counted_facts("cartpole_swingup/0"))
-    recorder.add(np.array([s[2] for s in steps]), np.array([s[3] for s in steps]), {})
-    found = bsuite.rows("cartpole_swingup/0", recorder.frame(3))
+    recorder = Episodes.of("cartpole_swingup/0")
+    reward, last = (np.array([s[i] for s in steps]) for i in (2, 3))
+    recorder.add(Steps(None, reward, last, {"rewarded": reward > 0.5}))
+    found = bsuite.rows("cartpole_swingup/0", table(recorder.columns(), 3))
     # Nothing of bsuite's reads total_upright, and we do not record it.
     assert found.columns == [name for name in theirs.columns if name != "total_upright"]
     for name in found.columns:

@@ -13,11 +13,10 @@ import numpy as np
 import pytest
 
 from isl.cli.main import main
-from isl.experiments.running.recording import snapshots
 from isl.report import collect, curves, page, scaling, statistics, tables, write_report
 from isl.report.charts import CROSS, DOT, SQUARE
 from isl.report.palette import styles
-from isl.storage import run_folder
+from isl.storage import run_folder, snapshots
 from tests.support import made_runs
 
 HOSTILE = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>"

@@ -4,10 +4,9 @@ import numpy as np
 import polars as pl
 
 from isl.envs.deep_sea import action_mapping
-from isl.experiments.running.recording import snapshots
-from isl.experiments.running.recording.records import measures
+from isl.experiments.running.seed_run import measures
 from isl.status import Status
-from isl.storage import checkpoint, run_folder
+from isl.storage import run_folder, snapshots
 
 
 def config(task, agent, **hyper):
@@ -35,7 +34,7 @@ def make(root, task="deep_sea/8", agent="isl", seed=0, *, solves_at=300, episode
     run_folder.write_episodes(path, frame)
     speed = {"env_steps_per_second": 1e4, "updates_per_second": 5e3, "wall_seconds": 1.5}
     summary = {"task": task, "agent": agent, "seed": seed, "status": Status.DONE.value}
-    run_folder.finish(path, summary | measures(frame) | speed | more)
+    run_folder.finish(path, summary | measures(frame, task) | speed | more)
     return path
 
 
@@ -54,5 +53,5 @@ def add_snapshots(path, size, frames=5, seed=0):
         "policy": np.full((frames, states, 2), 0.5, np.float32),
         "right": action_mapping(size, 42).ravel(),
     }
-    checkpoint.save_file(path / snapshots.FILE, maps, {"kind": "snapshots"})
+    snapshots.write(path, maps)
     return maps

@@ -62,7 +62,7 @@ def drawing_agent(**schedule):
         observe=store_as_is,
         update=lambda learner, target, batch, key: (
             learner + 1,
-            {"loss": jnp.where(learner == 20, jnp.nan, 1.0)},
+            {"loss": jnp.where(learner == 20, jnp.nan, learner.astype(jnp.float32))},
         ),
         target=lambda learner: learner,
         inspect=lambda learner, obs: {},
@@ -206,14 +206,16 @@ def test_an_environment_that_cannot_be_brought_back_begins_a_new_episode():
     assert (obs[1], next_obs[1]) == (0, 1)
 
 
-def test_metrics_are_summed_since_they_were_last_read():
+def test_metrics_are_means_since_they_were_last_read():
     loop = drawing_loop(PythonEnvs([Walk(5)], "walk", 0))
     loop.run(20)
-    assert loop.read_metrics() == {"loss": 8.0}
-    assert loop.read_metrics() == {"loss": 0.0}
-    assert loop.diverged_at is None
+    assert loop.read_metrics() == {"loss": 3.5}  # of updates 0 to 7
+    assert loop.read_metrics() == {}
+    loop.run(2)
+    assert loop.read_metrics() == {"loss": 8.5}
+    assert loop.diverged_at() is None
     loop.run(20)  # the twentieth update gives a value that is not finite
-    assert loop.diverged_at == 20
+    assert loop.diverged_at() == 20
 
 
 def test_packing_gives_the_tree_back_and_leaves_large_arrays_alone():

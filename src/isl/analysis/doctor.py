@@ -11,11 +11,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import polars as pl
-from tensorboardX.proto.event_pb2 import Event
 
 from isl.errors import UsageError
-from isl.experiments.running.recording import tensorboard
-from isl.storage import files, run_folder
+from isl.storage import files, run_folder, tensorboard
+from isl.storage.tensorboard import Row
 
 SATURATED = 0.9  # median ℓ as a share of its largest value
 COLLAPSED = 0.01  # 90 % of ℓ below this share of its largest value; it starts at a half
@@ -23,14 +22,6 @@ DETERMINISTIC = 0.02  # nats
 EARLY = 0.5  # share of the run that counts as early
 EPISODES_HELD = 20  # that a replay should hold
 BEYOND = 3.0  # mean |q| in units of the largest |return| that there was
-MAX_LOG_BYTES = 64 << 20
-
-
-class Row(NamedTuple):
-    """One row of the log."""
-
-    step: int
-    values: dict[str, float]
 
 
 class Evidence(NamedTuple):
@@ -154,7 +145,7 @@ def read(run_dir: Path) -> Evidence:
     config = files.read_json(run_dir / run_folder.CONFIG)["config"]
     table = run_folder.read_episodes(run_dir)
     summary = files.read_json(run_dir / run_folder.SUMMARY)
-    rows = read_log(run_dir / tensorboard.FOLDER)
+    rows = tensorboard.read(run_dir / tensorboard.FOLDER)
     if not rows:
         raise UsageError(f"{run_dir} has no TensorBoard log: its beliefs were not recorded")
     return Evidence(
@@ -175,21 +166,3 @@ def _rewarded_at(table: pl.DataFrame) -> int | None:
     else:
         found = table.filter(pl.col("return") > pl.col("return").first())
     return int(found["steps"][0]) if len(found) else None
-
-
-def read_log(folder: Path) -> list[Row]:
-    """The rows of a run's TensorBoard files, in order; a torn last record is left out."""
-    rows: dict[int, dict[str, float]] = {}
-    for path in sorted(folder.glob("events.out.tfevents.*")):
-        data = files.read_bytes(path, MAX_LOG_BYTES)
-        at = 0
-        while at + 12 <= len(data):
-            size = int.from_bytes(data[at : at + 8], "little")
-            if at + 16 + size > len(data):
-                break
-            event = Event.FromString(data[at + 12 : at + 12 + size])
-            at += 16 + size
-            values = {value.tag: float(value.simple_value) for value in event.summary.value}
-            if values:
-                rows[event.step] = values
-    return [Row(step, values) for step, values in sorted(rows.items())]

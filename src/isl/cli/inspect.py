@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 
 from isl.errors import UsageError
 from isl.report import inspection_page
-from isl.report.beliefs import NAMES, Item, grid_size, pack, recorded
+from isl.report.beliefs import NAMES, Item, grid_size, pack
 from isl.report.page import utf8
 from isl.status import ExitCode
-from isl.storage import files, run_folder, store
+from isl.storage import files, run_folder, snapshots, store
 
 MOST_STATES = 10_000  # of a Discrete observation space, all of which are shown
 
@@ -68,7 +68,7 @@ def _of_run(path: Path, given: list[Any], env_id: str | None) -> Item:
     found = store.read_run(path)
     if found.summary is None:
         raise UsageError(f"{path} is {found.status}; expected a finished run {found.problem}")
-    maps = None if given else recorded(path)
+    maps = None if given else snapshots.recorded(path)
     if maps is not None:
         kappa, size = found.config["hyper"].get("kappa"), grid_size(found.task)
         return pack(_title(found), maps, kappa=kappa, size=size)

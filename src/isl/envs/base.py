@@ -21,11 +21,18 @@ class TimeStep(NamedTuple):
     reward: jax.Array  # float32 scalar
     discount: jax.Array  # float32 scalar: 0 at termination, 1 otherwise (truncation included)
     last: jax.Array  # bool scalar: the episode is over, by termination or truncation
-    info: dict[str, jax.Array]  # per-step facts summed over the episode, e.g. {"goal": 0 or 1}
+    info: dict[str, jax.Array]  # facts of the step, e.g. {"goal": 0 or 1}; a run records their sums
 
 
 class Environment(Protocol):
-    """A task whose `reset` and `step` can be traced, `vmap`ped and scanned."""
+    """A task whose `reset` and `step` can be traced, `vmap`ped and scanned.
+
+    Two methods are optional and serve runs with --snapshots:
+
+        landmarks()      observations that show how far learning is, by name
+        map_constants()  arrays [states] of a task with Discrete observations, by name, that are
+                         stored with the maps of beliefs
+    """
 
     @property
     def name(self) -> str:

@@ -113,6 +113,13 @@ class CartpoleSwingup:
     def default_episodes(self) -> int:
         return 1_000
 
+    def landmarks(self) -> dict[str, jax.Array]:
+        """The pole upright at half time, and hanging at the start; cart and pole at rest."""
+        still = jnp.float32(0)
+        hanging = CartpoleState(still, still, still, still, steps=jnp.int32(0))
+        upright = hanging._replace(swing=jnp.float32(math.pi), steps=jnp.int32(MAX_STEPS // 2))
+        return {"upright": self.observe(upright), "hanging": self.observe(hanging)}
+
     def reset(self, key: jax.Array) -> tuple[CartpoleState, jax.Array]:
         """Hanging down, nearly at rest near the centre."""
         start = jax.random.uniform(key, (4,), jnp.float32, -START_RANGE, START_RANGE)
@@ -154,7 +161,7 @@ class CartpoleSwingup:
             reward=upright.astype(jnp.float32) - MOVE_COST * jnp.abs(push).astype(jnp.float32),
             discount=1.0 - last.astype(jnp.float32),  # bsuite's time-out is a termination too
             last=last,
-            info={},
+            info={"rewarded": upright.astype(jnp.int32)},
         )
 
     def _central(self, state: CartpoleState) -> jax.Array:

@@ -84,6 +84,10 @@ class DeepSea:
     def default_episodes(self) -> int:
         return 10_000
 
+    def map_constants(self) -> dict[str, NDArray[np.int8]]:
+        """`right`: the action that means it in each cell."""
+        return {"right": action_mapping(self.size, self.mapping_seed).ravel()}
+
     def reset(self, key: jax.Array) -> tuple[DeepSeaState, jax.Array]:
         """Top left, always."""
         del key

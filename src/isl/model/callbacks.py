@@ -156,8 +156,10 @@ class EvalCallback(_EveryCallback):
 
         result = evaluate(self.model, self.eval_env, self.n_eval_episodes, self._max_steps)
         self.evaluations.append((self.num_timesteps, result.returns))
-        self.model.logger.record("eval/mean_reward", result.mean)
-        self.model.logger.record("eval/mean_ep_length", sum(result.lengths) / len(result.lengths))
+        logger = self.model.logger
+        logger.record("eval/mean_reward", result.mean)
+        logger.record("eval/mean_ep_length", sum(result.lengths) / len(result.lengths))
+        logger.dump(self.num_timesteps)  # several evaluations may fall between two rows of `learn`
         if result.mean > self.best_mean_reward:
             self.best_mean_reward = result.mean
             if self._folder is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import gymnasium
 from gymnasium.vector import VectorEnv
@@ -14,29 +14,11 @@ from isl.agents.base import Agent
 from isl.envs import spaces
 from isl.envs.base import Environment
 from isl.errors import UsageError
-from isl.training.compiled_loop import CompiledLoop
-from isl.training.host.loop import HostLoop, Steps
+from isl.training.compiled_loop import CompiledLoop, Programs
+from isl.training.host.loop import HostLoop
+from isl.training.loop import Loop
 from isl.training.python_envs.envs import Envs, PythonEnvs, VectorEnvs
 from isl.training.python_envs.step_limit import StepLimit
-
-
-class Loop(Protocol):
-    """What the host loop and the compiled one have in common."""
-
-    agent: Agent
-    steps: int
-    updates: int
-
-    @property
-    def learner(self) -> Any: ...
-    @property
-    def diverged_at(self) -> int | None: ...
-    def run(self, steps: int) -> Steps: ...
-    def read_metrics(self) -> dict[str, float]: ...
-    def restart(self, learner: Any, salt: str) -> None: ...
-    def state(self) -> dict[str, Any]: ...
-    def template(self) -> dict[str, Any]: ...
-    def restore(self, learner: Any, state: dict[str, Any]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -98,7 +80,7 @@ def _compiled(env: Environment, seed: int, num_envs: int) -> Attachment:
         1,
         spaces.observations(env.observation_space),
         spaces.actions(gymnasium.spaces.Discrete(env.num_actions)),
-        lambda agent: CompiledLoop(agent, env, seed),
+        lambda agent: CompiledLoop(Programs(env, agent), [seed]),
     )
 
 

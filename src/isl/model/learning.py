@@ -6,9 +6,9 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from isl.model.callbacks import MaybeCallback, as_callback
-from isl.model.environment import Loop
 from isl.model.progress import Bar
-from isl.training.host.loop import not_finite
+from isl.training.loop import Loop, not_finite
+from isl.training.scalars import scalars
 
 if TYPE_CHECKING:
     from isl.model.model import Model
@@ -22,7 +22,6 @@ class Logged(NamedTuple):
     at: float
     steps: int
     episodes: int
-    updates: int
 
 
 def learn(
@@ -37,7 +36,7 @@ def learn(
     watching = as_callback(callback)
     watching.init_callback(model)
     begin, end = model.num_timesteps, model.num_timesteps + total_timesteps
-    logged = _now(model, loop)
+    logged = _now(model)
     watching.on_training_start()
     with Bar(total_timesteps, progress_bar) as bar:
         going_on = True
@@ -56,25 +55,26 @@ def learn(
     watching.on_training_end()
 
 
-def _now(model: Model, loop: Loop) -> Logged:
-    return Logged(time.perf_counter(), model.num_timesteps, model.episodes.finished, loop.updates)
+def _now(model: Model) -> Logged:
+    return Logged(time.perf_counter(), model.num_timesteps, model.episodes.finished)
 
 
 def _log(model: Model, loop: Loop, before: Logged) -> Logged:
-    now, record = _now(model, loop), model.logger.record
+    """A row with the tags that runs have, and those that users of Stable-Baselines3 look for."""
+    now, record = _now(model), model.logger.record
+    speed = (now.steps - before.steps) / (now.at - before.at)
     if model.episodes.recent:
         mean_return, mean_length = model.episodes.means()
         record("rollout/ep_rew_mean", mean_return)
         record("rollout/ep_len_mean", mean_length)
     record("time/episodes", now.episodes)
-    record("time/fps", (now.steps - before.steps) / (now.at - before.at))
-    record("train/n_updates", now.updates)
-    totals = loop.read_metrics()
-    if now.updates > before.updates:
-        for name, total in totals.items():
-            record(f"train/{name}", total / (now.updates - before.updates))
+    record("time/fps", speed)
+    record("train/n_updates", loop.updates)
+    for name, value in scalars(loop, model.episodes, speed, beliefs=model.logger.working).items():
+        record(name, value)
     model.logger.dump(model.num_timesteps)
-    if loop.diverged_at is not None:
-        told = not_finite(loop.diverged_at, loop.agent.schedule, model.task)
+    diverged = loop.diverged_at()
+    if diverged is not None:
+        told = not_finite(diverged, loop.agent.schedule, model.task)
         raise FloatingPointError(f"{told}; try smaller learning rates, or scale the rewards")
     return now

@@ -21,13 +21,15 @@ from isl.envs import spaces
 from isl.errors import UsageError
 from isl.experiments import presets
 from isl.model.callbacks import MaybeCallback
-from isl.model.environment import Attachment, Loop, attach
+from isl.model.environment import Attachment, attach
 from isl.model.file import ModelFile, read_model, write_model
 from isl.model.learning import learn
 from isl.model.policy import Policy, make_agent
-from isl.model.progress import Episodes, Logger
+from isl.model.progress import Logger
 from isl.nn.networks import WithTorso
 from isl.storage import checkpoint
+from isl.training.episodes import Episodes
+from isl.training.loop import Loop
 
 MODELS: dict[str, type[Model]] = {}  # by agent; the classes of isl.model.classes
 log = logging.getLogger(__name__)

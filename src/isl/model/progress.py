@@ -4,57 +4,12 @@ from __future__ import annotations
 
 import re
 import time
-from collections import deque
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from isl.training.host.loop import Steps
-
-RECENT = 100  # episodes that the means are taken over
-
-
-class Episodes:
-    """Returns and lengths of the episodes so far, cut out of the steps of E environments."""
-
-    def __init__(self, width: int) -> None:
-        self.open_returns = np.zeros(width, np.float64)
-        self.open_lengths = np.zeros(width, np.int64)
-        self.finished = 0
-        self.recent: deque[tuple[float, int]] = deque(maxlen=RECENT)
-
-    def add(self, steps: Steps) -> None:
-        for env, reward, last in zip(
-            steps.env.tolist(), steps.reward.tolist(), steps.last.tolist(), strict=True
-        ):
-            self.open_returns[env] += reward
-            self.open_lengths[env] += 1
-            if last:
-                self.recent.append((float(self.open_returns[env]), int(self.open_lengths[env])))
-                self.finished += 1
-                self.open_returns[env] = self.open_lengths[env] = 0
-
-    def means(self) -> tuple[float, float]:
-        """Of the recent ones: (return, length)."""
-        returns, lengths = zip(*self.recent, strict=True)
-        return float(np.mean(returns)), float(np.mean(lengths))
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        """For model files: the open episodes and the number of finished ones."""
-        return {
-            "open_returns": self.open_returns.copy(),
-            "open_lengths": self.open_lengths.copy(),
-            "finished": np.array(self.finished, np.int64),
-        }
-
-    def restore(self, state: dict[str, NDArray[Any]]) -> None:
-        """Continue where `state` was taken."""
-        self.open_returns = state["open_returns"].copy()
-        self.open_lengths = state["open_lengths"].copy()
-        self.finished = int(state["finished"])
+from isl.storage.tensorboard import Log
+from isl.training.episodes import Episodes
 
 
 class Logger:
@@ -63,11 +18,12 @@ class Logger:
     def __init__(self, folder: str | Path | None = None, run_name: str = "run") -> None:
         self.values: dict[str, float] = {}  # the latest
         self._fresh: dict[str, float] = {}
-        self._writer: Any = None
-        if folder is not None:
-            from tensorboardX import SummaryWriter
+        self._log = None if folder is None else Log(_next_run(Path(folder), run_name), 0)
 
-            self._writer = SummaryWriter(str(_next_run(Path(folder), run_name)))
+    @property
+    def working(self) -> bool:
+        """Whether anything is written."""
+        return self._log is not None and self._log.working
 
     def record(self, name: str, value: float) -> None:
         """To be written at the next `dump`."""
@@ -75,15 +31,13 @@ class Logger:
 
     def dump(self, step: int) -> None:
         """Write what was recorded, as of `step`."""
-        if self._writer is not None:
-            for name, value in self._fresh.items():
-                self._writer.add_scalar(name, value, step)
+        if self._log is not None and self._fresh:
+            self._log.add(step, self._fresh)
         self._fresh = {}
 
     def close(self) -> None:
-        if self._writer is not None:
-            self._writer.close()
-            self._writer = None
+        if self._log is not None:
+            self._log.close()
 
 
 def _next_run(folder: Path, name: str) -> Path:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,13 +12,12 @@ from numpy.typing import NDArray
 from isl.envs.registry import family_of, number_of
 from isl.errors import DamagedFile
 from isl.report.collect import Collected, Group
-from isl.storage import checkpoint, files
+from isl.storage import snapshots
 from isl.storage.store import Run
 
 MOST_RUNS = 12
 MOST_BYTES = 5 << 20  # of all runs together, before they become text
 MOST_FRAMES = 80
-SNAPSHOTS, LANDMARKS = "snapshots.safetensors", "probes.safetensors"  # as the recorders write them
 NAMES = ("q", "ell", "policy", "visits")  # the ones an agent lacks are left out
 
 Maps = Mapping[str, NDArray[Any]]
@@ -32,7 +30,7 @@ def items(found: Collected) -> list[Item]:
     for group in sorted(found.groups, key=lambda g: (g.who != "isl", g.family, -(g.number or 0))):
         for run in group.finished:
             try:
-                maps = recorded(run.path) if len(shown) < MOST_RUNS else None
+                maps = snapshots.recorded(run.path) if len(shown) < MOST_RUNS else None
             except (DamagedFile, OSError) as error:
                 found.problems.append(str(error))
                 continue
@@ -40,11 +38,11 @@ def items(found: Collected) -> list[Item]:
                 shown.append((group, run, maps))
                 break
     packed = []
-    for group, run, maps in shown:
+    for group, run, own in shown:
         try:
             item = pack(
                 f"{group.task}, {group.who}, seed {run.seed}",
-                maps,
+                own,
                 kappa=run.config["hyper"].get("kappa"),
                 size=grid_size(group.task),
                 most_bytes=MOST_BYTES // len(shown),
@@ -60,20 +58,6 @@ def grid_size(task: str) -> int | None:
     """N of a task whose states are the cells of an N × N grid, half of which can be reached."""
     family = family_of(task)
     return number_of(task) if family is not None and family.triangle else None
-
-
-def recorded(run_dir: Path) -> Maps | None:
-    """What a run recorded over training, by name, with a leading axis of time; None if nothing.
-
-    Of states on a grid (`--snapshots` on a table), or of landmarks, which `landmarks` then names.
-    """
-    path = next((p for n in (SNAPSHOTS, LANDMARKS) if (p := run_dir / n).is_file()), None)
-    if path is None:
-        return None
-    arrays, meta = checkpoint.unpack(path, files.read_bytes(path, checkpoint.MAX_MODEL_BYTES))
-    maps = {name.strip("[]'"): values for name, values in arrays.items()}
-    names = [str(name) for name in meta.get("landmarks", [])]
-    return maps | {"landmarks": np.array(names)} if names else maps
 
 
 def pack(

@@ -10,8 +10,8 @@ import numpy as np
 from isl.envs.registry import family_of
 from isl.errors import UsageError
 from isl.report import canvas
-from isl.report.beliefs import grid_size, recorded
-from isl.storage import files, run_folder, store
+from isl.report.beliefs import grid_size
+from isl.storage import files, run_folder, snapshots, store
 from isl.storage.store import Run
 
 
@@ -26,7 +26,11 @@ def draw_demo(root: Path, picture: Path) -> list[Run]:
         raise UsageError(f"{root} holds no finished run of a task with a goal, such as deep_sea/20")
     runs = sorted((run for run in runs if run.task == runs[0].task), key=lambda run: run.seed)
     task, size = runs[0].task, grid_size(runs[0].task)
-    maps = next((found for run in runs if (found := recorded(run.path))), None) if size else None
+    maps = (
+        next((found for run in runs if (found := snapshots.recorded(run.path))), None)
+        if size
+        else None
+    )
     with canvas.drawing():
         figure = canvas.figure(17 if maps else 5, 3.6, layout="constrained")
         first, *others = figure.subplots(1, 5 if maps else 1, squeeze=False)[0]

@@ -13,7 +13,6 @@ import io
 import logging
 import math
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -24,6 +23,7 @@ import safetensors.numpy
 
 from isl.errors import DamagedFile, UnsupportedFormat
 from isl.storage import files
+from isl.templates import AnyLength
 
 FORMAT = 1
 FOLDER = "checkpoint"
@@ -53,14 +53,6 @@ _DIGEST = slice(8 + len(_HEADER_START), 8 + len(_HEADER_START) + 64)
 
 log = logging.getLogger(__name__)
 Arrays = dict[str, np.ndarray[Any, np.dtype[Any]]]
-
-
-@dataclass(frozen=True)
-class AnyLength:
-    """Leaf of a template for an array that grows, such as the records of the episodes so far."""
-
-    dtype: Any
-    row_shape: tuple[int, ...] = ()
 
 
 def pack(arrays: Arrays, meta: dict[str, Any]) -> bytearray:

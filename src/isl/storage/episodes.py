@@ -12,17 +12,24 @@ import os
 import resource
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import Any, BinaryIO, TextIO
 
 import polars as pl
+from numpy.typing import NDArray
 
 from isl.errors import DamagedFile
 
 MAX_BYTES = 1 << 30  # of the file, and of the table it unpacks to
 _CHILD_BYTES = 4 * MAX_BYTES
 _CHILD_SECONDS = 300
+
+
+def table(columns: Mapping[str, NDArray[Any]], episodes: int) -> pl.DataFrame:
+    """The first `episodes` episodes: `return` is a float, every other column counts something."""
+    kinds = {name: pl.Float64 if name == "return" else pl.Int64 for name in columns}
+    return pl.DataFrame({name: x[:episodes] for name, x in columns.items()}, schema=kinds)
 
 
 def to_parquet(table: pl.DataFrame) -> bytes:

@@ -1,108 +1,233 @@
-"""The compiled loop for one seed, driven a chunk at a time through the host loop's interface."""
+"""The compiled loop, driven a chunk at a time: a cohort of seeds of one task."""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from numpy.typing import NDArray
 
 from isl.agents.base import Agent
 from isl.envs.base import Environment
-from isl.storage.checkpoint import AnyLength
-from isl.training import rng
-from isl.training.compiled import NEVER, Counters, SeedState, TrainState, compile_training
-from isl.training.host.loop import Steps, padded
+from isl.training.compiled import (
+    Counters,
+    Program,
+    SeedState,
+    TrainState,
+    compile_training,
+    streams,
+)
+from isl.training.loop import (
+    NEVER,
+    Saved,
+    Steps,
+    divergence,
+    filled,
+    filled_template,
+    joined,
+    refilled,
+)
+
+MOST_PARTS = 10  # of a chunk that is looked into
+
+
+class Programs:
+    """The programs of an agent on a task for cohorts of one width, each compiled when needed.
+
+    So the first episodes are there before the updates are compiled.
+    """
+
+    def __init__(self, env: Environment, agent: Agent, width: int = 1) -> None:
+        self.env, self.agent, self.width = env, agent, width
+        self.whole: Program = compile_training(env, agent)
+        self._shapes = self.whole.shapes(width)
+
+    @cached_property
+    def warm_up(self) -> Callable[[TrainState], Any]:
+        """The steps before the first update."""
+        return self._compiled(self.whole.warm_up)
+
+    @cached_property
+    def chunk(self) -> Callable[[TrainState], Any]:
+        """About 500 updates and their steps."""
+        return self._compiled(self.whole.chunk)
+
+    @cached_property
+    def part(self) -> Callable[[TrainState], Any]:
+        """One of the `parts` of a chunk, to look inside between them."""
+        return self._compiled(self._fine[1].chunk)
+
+    @cached_property
+    def divergence(self) -> Callable[[TrainState], Any]:
+        """For each seed the update at which it diverged, or NEVER."""
+
+        def find(state: TrainState) -> jax.Array:
+            found = jax.vmap(divergence, in_axes=(0, 0, None))
+            return found(state.seeds.learner, state.seeds.diverged_at, state.counters.updates)
+
+        hurried = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+        return self._compiled(hurried(find))
+
+    @property
+    def parts(self) -> int:
+        return self._fine[0]
+
+    @property
+    def updates_per_part(self) -> int:
+        return self._fine[1].updates_per_chunk
+
+    @cached_property
+    def _fine(self) -> tuple[int, Program]:
+        whole = self.whole.updates_per_chunk
+        for parts in range(MOST_PARTS, 1, -1):
+            program = compile_training(self.env, self.agent, max(1, whole // parts))
+            if program.updates_per_chunk * parts == whole:
+                return parts, program
+        return 1, self.whole
+
+    def _compiled(self, function: Any) -> Callable[[TrainState], Any]:
+        compiled: Callable[[TrainState], Any] = function.lower(self._shapes).compile()
+        return compiled
 
 
 class CompiledLoop:
-    """One agent learning on one compiled task."""
+    """A cohort of seeds learning on one compiled task (see `isl.training.loop.Loop`).
 
-    def __init__(self, agent: Agent, env: Environment, seed: int) -> None:
-        self.agent = agent
-        self._env, self._seed = env, seed
-        self._program = compile_training(env, agent)
+    The program has a fixed width: short cohorts are padded with copies of their last seed, which
+    changes no bit of the others.
+    """
+
+    def __init__(self, programs: Programs, seeds: Sequence[int]) -> None:
+        self.agent = programs.agent
+        self._programs = programs
+        self._seeds = list(seeds)
+        self.seconds = 0.0
         self.restart(None, "")
 
+    def _padded(self, members: Sequence[Any]) -> list[Any]:
+        return [*members, *[members[-1]] * (self._programs.width - len(members))]
+
     def restart(self, learner: Any, salt: str) -> None:
-        """Begin anew, with a learner (or None: a fresh one); `salt` makes other random streams."""
-        self._state = self._program.init([self._seed])
+        """Begin anew, with a learner or a fresh one; `salt` gives other random streams."""
+        all_seeds = self._padded(self._seeds)
+        self._state = self._programs.whole.init(all_seeds)
         seeds = self._state.seeds
         if salt:
-            task = self._env.name + salt
-            keys = {name: rng.stream_key(task, self._seed, name) for name in seeds.streams}
-            seeds = seeds._replace(streams={name: jnp.asarray(k[None]) for name, k in keys.items()})
+            seeds = seeds._replace(streams=streams(self._programs.env.name + salt, all_seeds))
         if learner is not None:
-            seeds = seeds._replace(learner=jax.tree.map(lambda x: jnp.array(x)[None], learner))
-        self._state = self._state._replace(seeds=seeds)
-        self._totals: dict[str, float] = {}
-        self.steps = self.updates = 0
+            repeat = lambda x: jnp.stack([jnp.array(x)] * len(all_seeds))  # noqa: E731
+            seeds = seeds._replace(learner=jax.tree.map(repeat, learner))
+        self._begin(seeds, self._state.counters)
+
+    def _begin(self, seeds: SeedState, counters: Counters) -> None:
+        self._state = TrainState(seeds, counters)
+        self._diverged: NDArray[Any] | None = None  # where known, of all seeds after this chunk
+        self.steps, self.updates = (int(x) for x in counters)
+        # Sums of the metrics since they were last read, and over how many updates, by seed.
+        self._totals: list[dict[str, float]] = [{} for _ in self._seeds]
+        self._counted = [0] * len(self._seeds)
+
+    @property
+    def parts(self) -> int:
+        """Into how many parts `chunk` can cut a chunk."""
+        return self._programs.parts
 
     @property
     def learner(self) -> Any:
-        """What has been learned: a copy."""
-        return jax.tree.map(lambda x: x[0], self._state.seeds.learner)
+        """What the first seed has learned: a copy."""
+        return self.learner_of(0)
 
-    @property
-    def diverged_at(self) -> int | None:
+    def learner_of(self, seed: int) -> Any:
+        """What a seed has learned: a copy."""
+        return jax.tree.map(lambda x: x[seed], self._state.seeds.learner)
+
+    def diverged_at(self, seed: int = 0) -> int | None:
         """The first update that gave a value that is not finite, if any."""
-        found = int(self._state.seeds.diverged_at[0])
-        return None if found == NEVER else found
+        if self._diverged is None:
+            self._diverged = jax.device_get(self._programs.divergence(self._state))
+        return None if self._diverged[seed] == NEVER else int(self._diverged[seed])
 
-    def read_metrics(self) -> dict[str, float]:
-        """Sums of the agent's metrics over the updates since the last call."""
-        totals, self._totals = self._totals, {}
-        return totals
+    def read_metrics(self, seed: int = 0) -> dict[str, float]:
+        """Means of the agent's metrics over the updates since the last call; empty without one."""
+        totals, count = self._totals[seed], self._counted[seed]
+        self._totals[seed], self._counted[seed] = {}, 0
+        return {name: total / count for name, total in totals.items()}
+
+    def stored(self, at: NDArray[np.int64], seed: int = 0) -> Any:
+        """Items of the replay by their places."""
+        return jax.tree.map(lambda x: x[seed, at], self._state.seeds.storage)
 
     def run(self, steps: int) -> Steps:
-        """At least `steps` more, in whole chunks."""
-        end = self.steps + steps
-        rewards, lasts = [np.zeros(0, np.float32)], [np.zeros(0, np.bool_)]
+        """At least `steps` more steps of the first seed, in whole chunks."""
+        end, taken = self.steps + steps, []
         while self.steps < end:
-            if self.steps == 0:
-                self._state, records = self._program.warm_up(self._state)
-            else:
-                self._state, records, means = self._program.chunk(self._state)
-                count = self._program.updates_per_chunk
-                for name, mean in means.items():
-                    self._totals[name] = self._totals.get(name, 0.0) + count * float(mean[0])
-                self.updates += count
-            rewards.append(np.asarray(records.reward[0]))
-            lasts.append(np.asarray(records.last[0]))
-            self.steps += len(rewards[-1])
-        reward = np.concatenate(rewards)
-        return Steps(np.zeros(len(reward), np.int32), reward, np.concatenate(lasts))
+            taken.append(self.chunk(0)[0])
+        return joined(taken)
 
-    def state(self) -> dict[str, Any]:
-        """Everything but the learner: arrays on the host; of the replay, what is filled."""
-        seed = _without_learner(jax.tree.map(lambda x: x[0], self._state.seeds))
-        held = min(self.steps, self.agent.schedule.replay_capacity)
-        seed["storage"] = jax.tree.map(lambda x: x[:held], seed["storage"])
-        state: dict[str, Any] = jax.device_get({"seed": seed, "counters": self._state.counters})
-        return state
+    def chunk(self, most: int, fine: bool = False) -> list[Steps]:
+        """The next chunk, or a part of one; at first the steps before the first update."""
+        programs, updates = self._programs, 0
+        if self.steps == 0:
+            advance = programs.warm_up
+        elif fine:
+            advance, updates = programs.part, programs.updates_per_part
+        else:
+            advance, updates = programs.chunk, programs.whole.updates_per_chunk
+        started = time.perf_counter()  # compiled by now
+        self._state, steps, *metrics = advance(self._state)
+        jax.block_until_ready(self._state)
+        self.seconds += time.perf_counter() - started
+        self._diverged = None
+        for means in jax.device_get(metrics):
+            self._count(means, updates)
+        taken: Steps = jax.device_get(steps)
+        self.updates += updates
+        self.steps += taken.reward.shape[1]
+        return [jax.tree.map(lambda x, i=i: x[i], taken) for i in range(len(self._seeds))]
 
-    def template(self) -> dict[str, Any]:
-        """What `state` looks like, for reading a file."""
-        seeds, counters = self._program.shapes(1)
+    def _count(self, means: dict[str, NDArray[Any]], updates: int) -> None:
+        for seed, totals in enumerate(self._totals):
+            for name, mean in means.items():
+                totals[name] = totals.get(name, 0.0) + updates * float(mean[seed])
+            self._counted[seed] += updates
+
+    def state(self, seed: int = 0) -> Saved:
+        """Everything but the learner, for a file; of the replay, the filled part."""
+        fields = self._state.seeds._asdict()
+        del fields["learner"]
+        one = jax.tree.map(lambda x: np.array(np.asarray(x)[seed]), fields | {"storage": ()})
+        storage = jax.tree.map(lambda x: np.asarray(x)[seed], fields["storage"])
+        one["storage"] = filled(storage, self.steps, self.agent.schedule.replay_capacity)
+        return {"seed": one, "counters": jax.device_get(self._state.counters)}
+
+    def template(self) -> Saved:
+        """What `state` looks like."""
+        seeds, counters = self._programs.whole.shapes(1)
         drop = lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype)  # noqa: E731
-        seed = _without_learner(jax.tree.map(drop, seeds))
-        seed["storage"] = jax.tree.map(lambda x: AnyLength(x.dtype, x.shape[1:]), seed["storage"])
-        return {"seed": seed, "counters": counters}
+        one = jax.tree.map(drop, seeds)._asdict()
+        del one["learner"]
+        one["storage"] = filled_template(one["storage"])
+        return {"seed": one, "counters": counters}
 
-    def restore(self, learner: Any, state: dict[str, Any]) -> None:
-        """Continue from `state`, environment included."""
+    def restore(self, learner: Any, state: Saved) -> None:
+        """Continue a cohort of one seed from `state`."""
+        self.restore_all([(learner, state)])
+
+    def restore_all(self, saved: Sequence[tuple[Any, Saved]]) -> None:
+        """Continue every seed from its learner and state, all of them at the same step."""
         capacity = self.agent.schedule.replay_capacity
-        seed = state["seed"] | {
-            "storage": jax.tree.map(lambda x: padded(x, capacity), state["seed"]["storage"]),
-            "learner": learner,
-        }
-        seeds = jax.tree.map(lambda x: jnp.array(x)[None], SeedState(**seed))
-        self._state = TrainState(seeds, jax.tree.map(jnp.array, Counters(*state["counters"])))
-        self.steps, self.updates = (int(x) for x in state["counters"])
-
-
-def _without_learner(seed: SeedState) -> dict[str, Any]:
-    fields = seed._asdict()
-    del fields["learner"]
-    return fields
+        members = [
+            SeedState(
+                **state["seed"]
+                | {"learner": learner, "storage": refilled(state["seed"]["storage"], capacity)}
+            )
+            for learner, state in saved
+        ]
+        seeds = jax.tree.map(lambda *x: jnp.stack(x), *self._padded(members))
+        counters = jax.tree.map(jnp.array, Counters(*saved[0][1]["counters"]))
+        self._begin(seeds, counters)

@@ -127,7 +127,7 @@ def test_cohorts_pad_and_part_without_changing_bits(tmp_path):
 
 
 def test_snapshots_cover_training(tmp_path):
-    from isl.experiments.running.recording import snapshots
+    from isl.storage import snapshots
 
     spec = resolve("deep_sea/4", "isl", SMALL, episodes=600)
     run_cohort(spec, [0], tmp_path, snapshots=True)

@@ -2,82 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from isl import agents
+from isl import agents, envs
 from isl.agents.base import Agent
+from isl.envs import spaces
 from isl.envs.base import Environment
 from isl.errors import UsageError
 from isl.experiments.spec import RunSpec
 from isl.storage import checkpoint, files, store
-from isl.training.compiled import Program, TrainState, compile_training
-
-MOST_PARTS = 10  # of a chunk that is looked into
+from isl.training.compiled_loop import Programs
 
 
-class Prepared:
-    """The program of a configuration, each part compiled when it is first needed.
-
-    So the first episodes are there before the updates are compiled.
-    """
-
-    def __init__(self, spec: RunSpec) -> None:
-        self.env: Environment = spec.environment()
-        space, actions = self.env.observation_space, self.env.num_actions
-        self.agent: Agent = spec.make_agent(space, actions)
-        self.program: Program = compile_training(self.env, self.agent)
-        self._shapes = self.program.shapes(spec.cohort_width)
-
-    @cached_property
-    def warm_up(self) -> Callable[[TrainState], Any]:
-        return self.program.warm_up.lower(self._shapes).compile()  # type: ignore[attr-defined, no-any-return]
-
-    @cached_property
-    def chunk(self) -> Callable[[TrainState], Any]:
-        return self.program.chunk.lower(self._shapes).compile()  # type: ignore[attr-defined, no-any-return]
-
-    @cached_property
-    def part(self) -> Callable[[TrainState], Any]:
-        """One of the `parts` of a chunk, to look inside between them."""
-        return self._fine[1].chunk.lower(self._shapes).compile()  # type: ignore[attr-defined, no-any-return]
-
-    @property
-    def parts(self) -> int:
-        return self._fine[0]
-
-    @cached_property
-    def _fine(self) -> tuple[int, Program]:
-        whole = self.program.updates_per_chunk
-        for parts in range(MOST_PARTS, 1, -1):
-            program = compile_training(self.env, self.agent, max(1, whole // parts))
-            if program.updates_per_chunk * parts == whole:
-                return parts, program
-        return 1, self.program
-
-    def one_seed(self) -> TrainState:
-        """The shapes of one seed's state, without the cohort's axis."""
-        seeds, counters = self.program.shapes(1)
-        drop = lambda x: jax.ShapeDtypeStruct(x.shape[1:], x.dtype)  # noqa: E731
-        return TrainState(jax.tree.map(drop, seeds), counters)
-
-
-def prepare(config: dict[str, Any]) -> Prepared:
-    """Seeds that follow in the same process reuse the program."""
+def prepare(config: dict[str, Any]) -> Programs:
+    """The programs of a compiled task; seeds that follow in the same process reuse them."""
     return _prepare(files.canonical_json(config))
 
 
 @lru_cache(maxsize=32)
-def _prepare(config: bytes) -> Prepared:
-    return Prepared(RunSpec(**files.parse_json(Path("config"), config)))
+def _prepare(config: bytes) -> Programs:
+    spec = _spec(config)
+    env = spec.environment()
+    _check_facts(env)
+    agent = spec.make_agent(env.observation_space, env.num_actions)
+    return Programs(env, agent, spec.cohort_width)
 
 
-def final_learner(path: Path) -> tuple[Prepared, Any]:
+def _spec(config: bytes) -> RunSpec:
+    return RunSpec(**files.parse_json(Path("config"), config))
+
+
+def _check_facts(env: Environment) -> None:
+    """What a task puts into `TimeStep.info` must be what its family declares."""
+    state, _ = jax.eval_shape(env.reset, jax.random.key(0))
+    step = jax.eval_shape(env.step, state, jnp.int32(0), jax.random.key(0))
+    family = envs.family_of(env.name)
+    declared = {fact.name for fact in family.facts} if family is not None else set()
+    if step.info.keys() != declared:
+        gives, declares = (", ".join(sorted(x)) or "nothing" for x in (step.info, declared))
+        raise UsageError(
+            f"{env.name} gives the facts {gives} in TimeStep.info, its family declares {declares}: "
+            "make `facts` of its entry in isl.envs.registry.TASKS the same"
+        )
+
+
+def host_agent(spec: RunSpec, observations: spaces.Observations, num_actions: int) -> Agent:
+    """Seeds that follow in the same process share the agent, and so what is compiled for it."""
+    seen = files.canonical_json(spaces.describe(observations.seen))
+    return _host_agent(files.canonical_json(spec.to_dict()), seen, num_actions)
+
+
+@lru_cache(maxsize=8)
+def _host_agent(config: bytes, seen: bytes, num_actions: int) -> Agent:
+    spec = _spec(config)
+    space = spaces.from_description(files.parse_json(Path("space"), seen))
+    return spec.make_agent(space, num_actions)
+
+
+def final_learner(path: Path) -> tuple[Programs, Any]:
     """The environment and agent of a finished run, and its learned state.
 
     The folder may be a stranger's: an agent that it names by a dotted path is not imported.
@@ -86,7 +73,7 @@ def final_learner(path: Path) -> tuple[Prepared, Any]:
     if run.agent not in agents.AGENTS:
         known = ", ".join(agents.AGENTS)
         raise UsageError(f"{path} is of agent {run.agent!r}: only {known} are read from a folder")
-    prepared = prepare(run.config)
-    template = prepared.one_seed().seeds.learner
+    programs = prepare(run.config)
+    template = jax.eval_shape(programs.agent.init, jax.random.key(0))
     learner, _ = checkpoint.load_file(path / checkpoint.FOLDER / checkpoint.FINAL, template)
-    return prepared, jax.tree.map(jnp.asarray, learner)
+    return programs, jax.tree.map(jnp.asarray, learner)

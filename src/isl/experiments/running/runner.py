@@ -1,48 +1,49 @@
-"""Runs one configuration for a cohort of seeds: resume, chunks, checkpoints, results.
+"""Runs one configuration for some seeds: resume, chunks, checkpoints, results.
 
 What a run computes never depends on the clock: chunks have a fixed length, a run ends at an
-episode, and only *when* a checkpoint is written is a matter of time.
+episode or at a number of steps, and only *when* a checkpoint is written is a matter of time.
 """
 
 from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
 from isl.errors import Locked
-from isl.experiments.running.host_runner import run_on_host
-from isl.experiments.running.prepared import Prepared, prepare
-from isl.experiments.running.recording import probes, tensorboard
-from isl.experiments.running.recording.records import EpisodeRecorder, counted_facts
-from isl.experiments.running.seed_run import Listener, SeedRun, finish, progress, records_template
+from isl.experiments.running import beliefs
+from isl.experiments.running.prepared import host_agent, prepare
+from isl.experiments.running.seed_run import Listener, SeedRun
 from isl.experiments.spec import RunSpec
 from isl.status import Status
-from isl.storage import checkpoint, run_folder, store
-from isl.training.compiled import NEVER, SeedState, TrainState
-from isl.training.host.loop import not_finite
+from isl.storage import run_folder, store
+from isl.storage.tensorboard import RunLog
+from isl.training.compiled_loop import CompiledLoop
+from isl.training.episodes import Episodes
+from isl.training.host.loop import HostLoop
+from isl.training.loop import Loop, Steps, joined, not_finite
+from isl.training.python_envs.envs import PythonEnvs
 from isl.training.python_envs.step_limit import StepLimit
 
 CHECKPOINT_SECONDS = 30.0
 
 
-@dataclass
-class _Cohort:
-    """Seeds at the same step, advancing together in one program of fixed width."""
+@dataclass(frozen=True)
+class _Conduct:
+    """How runs are conducted; see `run_cohort`."""
 
-    runs: list[SeedRun]
-    state: TrainState
-    since_checkpoint: float = field(default_factory=time.monotonic)
+    listener: Listener
+    should_stop: Callable[[], bool]
+    snapshots: bool
+    checkpoint_seconds: float
+    limit: StepLimit | None
 
 
+# Eight parameters: five of them are independent wishes of a caller, each with a default.
 def run_cohort(
     spec: RunSpec,
     seeds: list[int],
@@ -54,18 +55,30 @@ def run_cohort(
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     limit: StepLimit | None = None,
 ) -> dict[int, Status]:
-    """Bring every seed to its end, or to a checkpoint if asked to stop. At most `cohort_width`.
+    """Bring every seed to its end, or to a checkpoint if asked to stop.
 
-    `limit` is for Python environments, which can hang; a compiled task cannot.
+    Args:
+        spec: the configuration.
+        seeds: at most `spec.cohort_width` of them on a compiled task.
+        root: the folder of all runs.
+        listener: is told of every chunk.
+        should_stop: is asked between chunks.
+        snapshots: record what the agent believes over training (compiled tasks only).
+        checkpoint_seconds: between two checkpoints.
+        limit: of a step of a Python environment, which can hang; a compiled task cannot.
+
+    Returns:
+        How each seed stands. RUNNING means that another process is at work on it.
     """
+    conduct = _Conduct(listener, should_stop, snapshots, checkpoint_seconds, limit)
     config = spec.to_dict()
     outcome: dict[int, Status] = {}
-    with contextlib.ExitStack() as locks:
+    with contextlib.ExitStack() as held:
         todo: list[SeedRun] = []
         for seed in seeds:
             path = run_folder.run_path(root, config, seed)
             try:
-                locks.enter_context(run_folder.lock(path))
+                held.enter_context(run_folder.lock(path))
             except Locked:
                 outcome[seed] = Status.RUNNING  # another process is at it
                 continue
@@ -73,170 +86,115 @@ def run_cohort(
                 outcome[seed] = store.read_run(path).status
                 continue
             run_folder.start(path, config)
-            todo.append(SeedRun(seed, path, EpisodeRecorder(counted_facts(spec.task))))
+            todo.append(SeedRun(spec, seed, path, Episodes.of(spec.task)))
         if todo:
-            if spec.timesteps is not None:
-                for run in todo:
-                    run_on_host(spec, run, listener, should_stop, checkpoint_seconds, limit)
-                return outcome | {run.seed: run.status for run in todo}
-            prepared = prepare(config)
-            for cohort in _cohorts(prepared, spec, todo, snapshots):
-                _advance(prepared, spec, cohort, listener, should_stop, checkpoint_seconds)
+            loops = _compiled_loops if spec.timesteps is None else _host_loops
+            for loop, runs in loops(spec, todo, conduct):
+                _drive(loop, runs, conduct)
         outcome.update({run.seed: run.status for run in todo})
     return outcome
 
 
-def _cohorts(
-    prepared: Prepared, spec: RunSpec, runs: list[SeedRun], snapshots: bool
-) -> list[_Cohort]:
-    """Fresh or resumed states, grouped by how far they are (a crash may have parted a cohort)."""
-    groups: dict[int, list[tuple[SeedRun, TrainState]]] = {}
+def _compiled_loops(
+    spec: RunSpec, runs: list[SeedRun], conduct: _Conduct
+) -> Iterator[tuple[Loop, list[SeedRun]]]:
+    """Cohorts of seeds that are equally far: a crash may have parted the seeds."""
+    programs = prepare(spec.to_dict())
+    fresh = CompiledLoop(programs, [run.seed for run in runs])
+    groups: dict[int, list[tuple[SeedRun, Any]]] = {}
     for run in runs:
-        if snapshots:
-            run.snapshots = probes.recorder(prepared.env, prepared.agent)
-        found = checkpoint.latest(run.path, _checkpoint_template(prepared, run))
-        if found is None:
-            state = prepared.program.init([run.seed])
-        else:
-            (seed_state, counters, records, snaps), meta = found
-            one = jax.tree.map(lambda x: jnp.asarray(x)[None], seed_state)
-            state = TrainState(one, jax.tree.map(jnp.asarray, counters))
-            run.recorder = EpisodeRecorder.restored(counted_facts(spec.task), records)
-            run.seconds = meta["seconds"]
-            if run.snapshots is not None:
-                run.snapshots.restore(snaps)
-        groups.setdefault(int(state.counters.steps), []).append((run, state))
-    cohorts = []
-    for members in groups.values():
-        states = [state for _, state in members]
-        states += states[-1:] * (spec.cohort_width - len(states))  # padding: same bits, any company
-        stacked = jax.tree.map(lambda *x: jnp.concatenate(x), *(state.seeds for state in states))
-        counters = jax.tree.map(jnp.copy, states[0].counters)
-        cohorts.append(_Cohort([run for run, _ in members], TrainState(stacked, counters)))
-    return cohorts
+        if conduct.snapshots:
+            run.snapshots = beliefs.recorder(programs.env, programs.agent)
+        found = run.load(fresh)
+        groups.setdefault(run.episodes.steps, []).append((run, found))
+    for steps, members in groups.items():
+        loop = fresh
+        if len(groups) > 1:
+            loop = CompiledLoop(programs, [run.seed for run, _ in members])
+        if steps:
+            loop.restore_all([found for _, found in members])
+        yield loop, [run for run, _ in members]
 
 
-def _advance(
-    prepared: Prepared,
-    spec: RunSpec,
-    cohort: _Cohort,
-    listener: Listener,
-    should_stop: Callable[[], bool],
-    checkpoint_seconds: float,
-) -> None:
-    while True:
-        active = [run for run in cohort.runs if run.status is Status.RUNNING]
-        if not active:
-            return
-        if should_stop():
-            for run in active:
-                _save(cohort, run)
+def _host_loops(
+    spec: RunSpec, runs: list[SeedRun], conduct: _Conduct
+) -> Iterator[tuple[Loop, list[SeedRun]]]:
+    """One seed after the other, each with an environment of its own."""
+    import gymnasium
+
+    for run in runs:
+        made = [gymnasium.make(spec.task)]
+        with contextlib.closing(PythonEnvs(made, spec.task, run.seed, conduct.limit)) as envs:
+            agent = host_agent(spec, envs.observations, envs.actions.number)
+            loop = HostLoop(agent, envs, spec.task, run.seed)
+            found = run.load(loop)
+            if found is not None:
+                loop.restore_all([found])
+            yield loop, [run]
+
+
+def _drive(loop: Loop, runs: list[SeedRun], conduct: _Conduct) -> None:
+    """Bring the runs of a loop to their ends, or to a checkpoint if asked to stop."""
+    for run in runs:
+        run.log = RunLog(run.path, run.budget, run.done, loop.steps)
+    saved = time.monotonic()
+    while active := {i: run for i, run in enumerate(runs) if run.status is Status.RUNNING}:
+        if conduct.should_stop():
+            for position, run in active.items():
+                run.save(loop, position)
                 run.status = Status.INTERRUPTED
-            return
-        fresh = int(cohort.state.counters.steps) == 0
-        spacing = [run.snapshots.moments.every for run in active if run.snapshots is not None]
-        updates = prepared.program.updates_per_chunk
-        if fresh:
-            rounds, advance, updates, parts = 1, prepared.warm_up, 0, 1
-        elif spacing and min(spacing) < prepared.parts:
-            rounds, advance, parts = prepared.parts, prepared.part, 1
-        else:
-            rounds, advance, parts = 1, prepared.chunk, prepared.parts
-        elapsed, taken = 0.0, []
-        for _ in range(rounds):
-            started = time.perf_counter()  # compiled by now
-            cohort.state, steps, *metrics = advance(cohort.state)
-            jax.block_until_ready(cohort.state)
-            elapsed += time.perf_counter() - started
-            taken.append(jax.device_get(steps))
-            _look_inside(cohort, active, taken, parts)
-        steps = jax.tree.map(lambda *x: np.concatenate(x, axis=1), *taken)
-        diverged = np.asarray(cohort.state.seeds.diverged_at)
-        for position, run in enumerate(cohort.runs):
-            if run not in active:
-                continue
-            run.seconds += elapsed
-            facts = {fact: values[position] for fact, values in steps.info.items()}
-            run.recorder.add(steps.reward[position], steps.last[position], facts)
-            if diverged[position] != NEVER:
-                run.status = Status.DIVERGED
-                schedule = prepared.agent.schedule
-                run.message = not_finite(int(diverged[position]), schedule, spec.task)
-            elif run.recorder.episodes >= _budget(spec) or (
-                spec.until_solved and run.recorder.solved_episode is not None
-            ):
-                run.status = Status.DONE
+            break
+        seconds, updates = loop.seconds, loop.updates
+        steps = _chunk(loop, active)
+        elapsed = max(loop.seconds - seconds, 1e-9)
+        for position, run in active.items():
+            run.seconds += loop.seconds - seconds
+            run.episodes.add(steps[position])
+            steps_per_second = len(steps[position].reward) / elapsed
+            run.write_log(loop, position, steps_per_second)
+            _judge(loop, position, run)
             if run.status is not Status.RUNNING:
-                learner = jax.tree.map(
-                    lambda x, i=position: np.asarray(x[i]), cohort.state.seeds.learner
-                )
-                finish(run, spec, learner, *(int(x) for x in cohort.state.counters))
-            steps_per_second = len(steps.reward[position]) / elapsed
-            if metrics:
-                means = {name: values[position] for name, values in metrics[0].items()}
-                _log(prepared, spec, cohort, run, means, steps_per_second)
-            listener(progress(run, steps_per_second, updates / elapsed))
-        if time.monotonic() - cohort.since_checkpoint > checkpoint_seconds:
-            for run in cohort.runs:
+                run.finish(loop, position)
+            conduct.listener(run.progress(steps_per_second, (loop.updates - updates) / elapsed))
+        if time.monotonic() - saved > conduct.checkpoint_seconds:
+            for position, run in active.items():
                 if run.status is Status.RUNNING:
-                    _save(cohort, run)
-            cohort.since_checkpoint = time.monotonic()
+                    run.save(loop, position)
+            saved = time.monotonic()
+    for run in runs:
+        if run.log is not None:
+            run.log.close()
 
 
-def _look_inside(cohort: _Cohort, active: list[SeedRun], taken: list[Any], parts: int) -> None:
-    """Snapshots after the last of the steps taken since the recorders were told.
-
-    These steps are so many `parts` of a chunk.
-    """
-    for position, run in enumerate(cohort.runs):
-        if run in active and run.snapshots is not None:
-            # Cut out of the cohort's only where it is looked at: it takes as long as many updates.
-            learner = partial(jax.tree.map, lambda x, i=position: x[i], cohort.state.seeds.learner)
-            cells: Any = [] if taken[-1].cell is None else taken[-1].cell[position]
-            ended = sum(int(steps.last[position].sum()) for steps in taken)
-            run.snapshots.take(learner, cells, run.recorder.episodes + ended, parts)
+def _judge(loop: Loop, position: int, run: SeedRun) -> None:
+    """Whether the run has ended, and how."""
+    diverged = loop.diverged_at(position)
+    if diverged is not None:
+        run.status = Status.DIVERGED
+        run.message = not_finite(diverged, loop.agent.schedule, run.spec.task)
+    elif run.is_over:
+        run.status = Status.DONE
 
 
-def _log(
-    prepared: Prepared,
-    spec: RunSpec,
-    cohort: _Cohort,
-    run: SeedRun,
-    metrics: dict[str, Any],
-    steps_per_second: float,
-) -> None:
-    """A row for TensorBoard, if one is due."""
-    done, steps = run.recorder.episodes, int(cohort.state.counters.steps)
-    if run.log is None:
-        run.log = tensorboard.RunLog(run.path, _budget(spec), done, steps)
-    if run.log.due(done):
-        position = cohort.runs.index(run)
-        at = tensorboard.places(steps, prepared.agent.schedule.replay_capacity)
-        obs = tensorboard.observations(cohort.state.seeds.storage)[position, at]
-        learner = jax.tree.map(lambda x: x[position], cohort.state.seeds.learner)
-        values = tensorboard.belief_values(prepared.agent, learner, obs)
-        values |= tensorboard.progress_values(run.recorder, metrics, steps_per_second)
-        run.log.add(done, steps, values)
-
-
-def _budget(spec: RunSpec) -> int:
-    return spec.episodes or 0  # compiled tasks have one
-
-
-def _save(cohort: _Cohort, run: SeedRun) -> None:
-    position = cohort.runs.index(run)
-    seed_state: SeedState = jax.tree.map(lambda x: np.asarray(x[position]), cohort.state.seeds)
-    snaps = run.snapshots.state() if run.snapshots is not None else {}
-    state = (seed_state, cohort.state.counters, run.recorder.state(), snaps)
-    checkpoint.save(
-        run.path,
-        int(cohort.state.counters.steps),
-        state,
-        {"kind": "running", "seconds": run.seconds},
-    )
-
-
-def _checkpoint_template(prepared: Prepared, run: SeedRun) -> Any:
-    seed_state, counters = prepared.one_seed()
-    snaps = run.snapshots.template() if run.snapshots is not None else {}
-    return seed_state, counters, records_template(run.recorder), snaps
+def _chunk(loop: Loop, active: dict[int, SeedRun]) -> dict[int, Steps]:
+    """The next chunk of every run at work; where snapshots are due within it, in parts."""
+    first = next(iter(active.values()))
+    most = first.budget - first.done
+    spacing = [run.snapshots.moments.every for run in active.values() if run.snapshots is not None]
+    if not spacing:
+        return dict(enumerate(loop.chunk(most)))
+    fresh = loop.steps == 0
+    fine = not fresh and min(spacing) < loop.parts
+    taken: list[list[Steps]] = []
+    for _ in range(loop.parts if fine else 1):
+        taken.append(loop.chunk(most, fine))
+        for position, run in active.items():
+            if run.snapshots is not None:
+                ended = sum(int(steps[position].last.sum()) for steps in taken)
+                run.snapshots.take(
+                    partial(loop.learner_of, position),
+                    taken[-1][position].cell,
+                    run.episodes.finished + ended,
+                    1 if fine or fresh else loop.parts,
+                )
+    return {i: joined([steps[i] for steps in taken]) for i in active}

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from isl.envs import spaces
 from isl.errors import UsageError
-from isl.storage.checkpoint import AnyLength
+from isl.templates import AnyLength
 from isl.training import rng
 from isl.training.python_envs.guard import EnvGuard
 from isl.training.python_envs.step_limit import StepLimit

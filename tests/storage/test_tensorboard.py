@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from tensorboardX.proto.event_pb2 import Event
 
-from isl.experiments.running.recording import tensorboard
 from isl.experiments.running.runner import run_cohort
 from isl.experiments.spec import resolve
-from isl.storage import run_folder
+from isl.storage import run_folder, tensorboard
+from isl.training import scalars
 
 
 def rows(path):
@@ -80,7 +80,7 @@ def test_observations_are_found_in_whatever_an_agent_stores():
     from isl.agents.base import Transition
 
     plain = Transition(np.arange(3), 0, 0, 0, 0)
-    assert tensorboard.observations(plain) is plain.obs
-    assert tensorboard.observations((plain, np.zeros(3))) is plain.obs
-    assert tensorboard.places(10, 100).max() == 9
-    assert tensorboard.places(1000, 100).max() == 99
+    assert scalars.observations(plain) is plain.obs
+    assert scalars.observations((plain, np.zeros(3))) is plain.obs
+    assert scalars.places(10, 100).max() == 9
+    assert scalars.places(1000, 100).max() == 99
