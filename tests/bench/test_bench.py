@@ -13,9 +13,10 @@ from jax.interpreters.partial_eval import dce_jaxpr
 from rich.console import Console
 
 from isl.agents.base import Transition
-from isl.bench import ours, peers, report
+from isl.bench import exploration, ours, peers, report
 from isl.bench.limit import isl_products
 from isl.bench.timing import Contestant, take_turns
+from isl.cli.main import main
 
 
 def dot_flops(jaxpr):
@@ -81,3 +82,21 @@ def test_a_peer_that_is_missing_is_named(monkeypatch):
     found, missing = peers.available("deep_sea/4", 1)
     assert found == []
     assert missing == {"someone's dqn deep_sea/4": "ModuleNotFoundError: No module named 'someone'"}
+
+
+@pytest.mark.parametrize(
+    "wrong", ["--what host --no-peers", "--what startup --out b", "--turns 0", "--what nothing"]
+)
+def test_options_without_effect_are_refused(capsys, wrong):
+    assert main(["bench", *wrong.split()]) == 2
+    assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_policy_is_timed_beside_softmax(monkeypatch, capsys):
+    monkeypatch.setattr(exploration, "SHAPES", {(8, 2): 2})
+    monkeypatch.setattr(exploration, "ROUNDS", 2)
+    exploration.compare()
+    shape, *figures = capsys.readouterr().out.splitlines()[-1].split()
+    assert shape == "[8,2]"
+    call, softmax, ratio = map(float, figures[:3])
+    assert ratio == pytest.approx(call / softmax, rel=0.05)

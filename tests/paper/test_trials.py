@@ -134,8 +134,10 @@ def test_a_case_wraps_and_scales_and_names_what_is_missing():
     assert rewards == [0, 0, 0, 0, 0, 100.0]
     flat = Case("f", "CartPole-v1", 10, wrappers=("gymnasium.wrappers:FlattenObservation",)).make()
     assert type(flat).__name__ == "FlattenObservation"
-    with pytest.raises(UsageError, match="odd needs nowhere"):
+    with pytest.raises(UsageError, match="odd needs the package nowhere"):
         Case("odd", "CartPole-v1", 10, wrappers=("nowhere:Wrapper",)).make()
+    with pytest.raises(UsageError, match="odd needs the package nowhere"):
+        Case("odd", "nowhere:CartPole-v1", 10).make()
 
 
 def test_the_control_has_the_same_networks_and_rates():

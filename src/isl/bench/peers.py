@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from isl.analysis.bsuite import fixed
 from isl.bench.timing import Contestant
+from isl.envs.registry import number_of
 from isl.model.evaluation import playable
 
 HIDDEN = (50, 50)
@@ -19,14 +21,11 @@ WARM_UP = 200  # env steps before timing: replay filled, update compiled
 
 def bsuite_task(task: str) -> Any:
     """bsuite's own version of one of our tasks."""
-    from bsuite.environments.deep_sea import DeepSea
-    from bsuite.experiments.cartpole_swingup.cartpole_swingup import CartpoleSwingup
+    from bsuite import bsuite
 
-    family, number = task.split("/")
-    if family == "cartpole_swingup":
-        share = int(number) / 20
-        return CartpoleSwingup(height_threshold=share, x_reward_threshold=1 - share)
-    return DeepSea(size=int(number), deterministic=family == "deep_sea", mapping_seed=42)
+    _, known = fixed(task)
+    index = known.numbers.index(number_of(task) or 0)
+    return bsuite.load_from_id(f"{task.partition('/')[0]}/{index}")
 
 
 def _bsuite_loop(name: str, task: str, agent: Any, env: Any, steps: int) -> Contestant:

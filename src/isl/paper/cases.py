@@ -39,8 +39,10 @@ class Case:
                 module, _, name = wrapper.partition(":")
                 env = getattr(importlib.import_module(module), name)(env)
         except ModuleNotFoundError as error:
+            lacking = error.name or self.env.partition(":")[0]  # Gymnasium's error has no name
             raise UsageError(
-                f"{self.name} needs {error.name}: pip install 'isl[{error.name}]'"
+                f"{self.name} needs the package {lacking}, which is not installed "
+                "(MiniGrid: pip install 'isl[minigrid]')"
             ) from None
         if self.factor == 1.0:
             return env
