@@ -81,7 +81,7 @@ def test_everything_knows_the_new_task_and_the_new_agent(extended):
     assert "2 of 2" in status
     extended("report runs --out report")
     page = (extended.folder / "report" / "index.html").read_text(encoding="utf-8")
-    assert "Corridor" in page
+    assert "corridor: episodes to the tenth goal" in page
     assert "length L" in page
     extended(f"inspect {path.parent.relative_to(extended.folder)} -o inspect.html")
     assert "coin" in (extended.folder / "inspect.html").read_text(encoding="utf-8")
