@@ -26,9 +26,8 @@ def test_it_says_when_each_seed_solved_the_task_and_draws(runs, capsys):
     drawn = runs / "demo.svg"
     assert main(["report", str(runs), "--picture", str(drawn)]) == 0
     text = drawn.read_text()
-    assert all(
-        word in text for word in ("deep_sea/5: visits to the goal", "largest q̂, episode 250")
-    )
+    for title in ("deep_sea/5: visits to the goal", "visits, seed 0", "largest q̂, episode 250"):
+        assert f"<!-- {title} -->" in text
 
 
 def test_what_cannot_be_drawn_is_one_line(runs, tmp_path, capsys):

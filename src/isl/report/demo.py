@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from isl.envs.registry import family_of
 from isl.errors import UsageError
 from isl.report import canvas
-from isl.report.beliefs import grid_size
+from isl.report.beliefs import Maps, grid_size
 from isl.storage import files, run_folder, snapshots, store
 from isl.storage.store import Run
 
@@ -26,14 +27,12 @@ def draw_demo(root: Path, picture: Path) -> list[Run]:
         raise UsageError(f"{root} holds no finished run of a task with a goal, such as deep_sea/20")
     runs = sorted((run for run in runs if run.task == runs[0].task), key=lambda run: run.seed)
     task, size = runs[0].task, grid_size(runs[0].task)
-    maps = (
-        next((found for run in runs if (found := snapshots.recorded(run.path))), None)
-        if size
-        else None
-    )
+    looked_into = [
+        (run.seed, maps) for run in runs if size and (maps := snapshots.recorded(run.path))
+    ][:1]
     with canvas.drawing():
-        figure = canvas.figure(17 if maps else 5, 3.6, layout="constrained")
-        first, *others = figure.subplots(1, 5 if maps else 1, squeeze=False)[0]
+        figure = canvas.figure(17 if looked_into else 5, 3.6, layout="constrained")
+        first, *others = figure.subplots(1, 5 if looked_into else 1, squeeze=False)[0]
         for run in runs:
             episodes = run_folder.read_episodes(run.path)
             visits = episodes[_goal(task) or "goal_visits"]
@@ -41,8 +40,8 @@ def draw_demo(root: Path, picture: Path) -> list[Run]:
         first.axhline(10, color="grey", lw=0.8, ls="--")
         first.set(title=f"{task}: visits to the goal", xlabel="episode", ylabel="visits")
         first.legend(fontsize=8)
-        if maps is not None and size is not None:
-            _draw_maps(figure, others, maps, size)
+        for seed, maps in looked_into:
+            _draw_maps(figure, others, maps, seed)
         files.write_bytes(picture, canvas.saved(figure, picture.suffix.removeprefix("."), dpi=120))
     return runs
 
@@ -53,11 +52,12 @@ def _goal(task: str) -> str | None:
     return None if family is None else family.column(family.goal)
 
 
-def _draw_maps(figure: Any, panels: list[Any], maps: Any, size: int) -> None:
+def _draw_maps(figure: Any, panels: list[Any], maps: Maps, seed: int) -> None:
+    size = math.isqrt(maps["q"].shape[1])
     unreachable = np.triu(np.ones((size, size), bool), 1)
     episode, early = maps["episode"], len(maps["episode"]) // 3
     visits = np.log10(1 + maps["visits"][-1])
-    drawn = [("visits", visits, "magma", "log₁₀(1 + visits)")]
+    drawn = [(f"visits, seed {seed}", visits, "magma", "log₁₀(1 + visits)")]
     for name, symbol, time, colours in (
         ("ell", "ℓ", early, "viridis"),
         ("ell", "ℓ", -1, "viridis"),
