@@ -22,7 +22,7 @@ import numpy as np
 import polars as pl
 
 from isl.errors import DamagedFile, UsageError
-from isl.storage import files, snapshots, store
+from isl.storage import files, run_folder, snapshots, store
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")  # Okabe and Ito's
 BELIEFS = {"q": "q̂", "ell": "ℓ"}
@@ -70,7 +70,7 @@ def _table(folder: Path) -> pl.DataFrame:
         raise UsageError(f"{folder} is not finished: {run.problem}")
     if not (folder / snapshots.PROBES).is_file():
         raise UsageError(f"{folder} holds no {snapshots.PROBES}: make it with --snapshots")
-    episodes = store.read_episodes(folder)
+    episodes = run_folder.read_episodes(folder)
     # Rewards are tenths, so a tenth is all there is; float32 shows in the digits behind it.
     curves = {"return": (episodes["episode"].to_numpy(), episodes["return"].round(1).to_numpy())}
     names, believed = snapshots.read_probes(folder)

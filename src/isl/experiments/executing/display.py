@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from pathlib import Path
@@ -12,6 +13,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.table import Table
 
+from isl.envs import has_goal
 from isl.experiments.executing.progress_row import Row, duration
 from isl.experiments.spec import RunSpec
 from isl.status import Status
@@ -193,11 +195,15 @@ class Display:
         for (task, who, config), rows in groups.items():
             finished = [row for row in rows if row.status is Status.DONE]
             measured = f"{len(finished)} of {len(rows)} seeds done"
-            if task.startswith("deep_sea"):
+            if has_goal(task):
                 solved = sorted(row.solved_episode for row in finished if row.solved_episode)
                 measured = f"{len(solved)} of {len(rows)} seeds solved"
                 if solved:
-                    measured += f", median {median(solved):g} episodes ({solved[0]}–{solved[-1]})"
+                    # Seeds that did not solve it count as later than all others, as in reports.
+                    late = [math.inf] * (len(finished) - len(solved))
+                    middle = median(solved + late)
+                    told = f"{middle:g} episodes" if middle < math.inf else "not reached"
+                    measured += f", median {told} ({solved[0]}–{solved[-1]})"
             elif best := sorted(row.best_return for row in finished if row.best_return is not None):
                 measured += (
                     f", median best return {median(best):.4g} ({best[0]:.4g}–{best[-1]:.4g})"
@@ -238,7 +244,7 @@ class Display:
             table.add_column(
                 name, justify="left" if name in ("task", "agent", "status") else "right"
             )
-        goals = any(row.spec.task.startswith("deep_sea") for row in rows)
+        goals = any(has_goal(row.spec.task) for row in rows)
         if goals:
             table.add_column("goal visits", justify="right")
             table.add_column("solved", justify="right")

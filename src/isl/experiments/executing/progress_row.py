@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
+from isl.envs import has_goal
 from isl.experiments.spec import RunSpec
 from isl.status import Status
 
@@ -67,7 +68,7 @@ class Row:
         parts = [self.status.value, f"{self.episodes} episodes"]
         if self.best_return is not None:
             parts.append(f"best return {self.best_return:.4g}")
-        if self.spec.task.startswith("deep_sea"):
+        if has_goal(self.spec.task):
             solved = f", solved at episode {self.solved_episode}" if self.solved_episode else ""
             parts.append(f"{self.goal_visits} goal visits{solved}")
         parts.append(f"{self.steps_per_second:,.0f} steps/s")
