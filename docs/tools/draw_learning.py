@@ -23,7 +23,7 @@ import polars as pl
 
 from isl.errors import DamagedFile, UsageError
 from isl.report.palette import COLOURS
-from isl.storage import files, snapshots, store
+from isl.storage import files, run_folder, snapshots, store
 
 BELIEFS = {"q": "q̂", "ell": "ℓ"}
 STYLES = {"upright": "-", "hanging": ":"}
@@ -71,7 +71,7 @@ def _table(folder: Path) -> pl.DataFrame:
     believed = snapshots.recorded(folder)
     if believed is None or "landmarks" not in believed:
         raise UsageError(f"{folder} holds no {snapshots.PROBES}: make it with --snapshots")
-    episodes = store.read_episodes(folder)
+    episodes = run_folder.read_episodes(folder)
     # Rewards are tenths, so a tenth is all there is; float32 shows in the digits behind it.
     curves = {"return": (episodes["episode"].to_numpy(), episodes["return"].round(1).to_numpy())}
     for belief in BELIEFS:

@@ -8,7 +8,7 @@ import time
 import pytest
 
 from isl.cli.main import main
-from isl.storage import files, requests, run_folder, store
+from isl.storage import files, requests, run_folder
 from tests.support import made_runs
 from tests.support.fault_injection import CONFIG, summary, write_run
 
@@ -23,11 +23,11 @@ def test_counts_and_what_is_left(tmp_path, capsys, fast_disk):
     done = [write_run(tmp_path, seed) for seed in range(3)]
     files.write_json(done[2] / "failure.json", {"format": 1, "message": "no such thing"})
     (done[2] / "DONE.json").unlink()
-    asked = [store.run_path(tmp_path, CONFIG, seed) for seed in range(10)]
+    asked = [run_folder.run_path(tmp_path, CONFIG, seed) for seed in range(10)]
     note = requests.write(tmp_path, asked)
     requests.note_time_left(note, 600.0)
-    with store.lock(asked[3]):
-        store.start(asked[3], CONFIG)
+    with run_folder.lock(asked[3]):
+        run_folder.start(asked[3], CONFIG)
         assert main(["status", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     header, row = [line for line in printed.splitlines() if line.startswith(("┃", "│"))][:2]
@@ -92,11 +92,11 @@ def test_600_runs_are_shown_at_once_and_without_jax(tmp_path, fast_disk, monkeyp
     configs = [{**CONFIG, "kappa": float(k)} for k in range(20)]
     for config in configs:
         for seed in range(30):
-            run_dir = store.run_path(tmp_path, config, seed)
+            run_dir = run_folder.run_path(tmp_path, config, seed)
             files.make_folder(run_dir)
-            store.start(run_dir, config)
+            run_folder.start(run_dir, config)
             files.write_bytes(run_dir / "episodes.parquet", b"not read by status")
-            store.finish(run_dir, summary(seed))
+            run_folder.finish(run_dir, summary(seed))
     script = (
         "import sys, time\nfrom isl.cli.main import main\ncode = main(['status', sys.argv[1]])\n"
         "assert 'jax' not in sys.modules, 'isl status imports JAX'\n"

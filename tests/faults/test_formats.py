@@ -11,7 +11,7 @@ import pytest
 from isl.errors import UnsupportedFormat
 from isl.model import file, load
 from isl.model.policy import make_agent
-from isl.storage import checkpoint, files, store
+from isl.storage import checkpoint, files, run_folder, store
 from tests.support.fault_injection import CONFIG, state_at, write_run
 
 FORMAT_1 = Path(__file__).parents[1] / "fixtures" / "format-1"
@@ -20,7 +20,7 @@ MODEL = FORMAT_1 / "model.isl"
 
 def test_a_run_and_its_checkpoint_of_format_1_are_read(tally):
     (run,) = store.scan(FORMAT_1)
-    assert store.verify(run.path) == []
+    assert run_folder.verify(run.path) == []
     assert run.config == CONFIG
     assert store.load_episodes(FORMAT_1)["return"].to_list() == [0.25 * e for e in range(6)]
     state, meta = checkpoint.latest(run.path, state_at(0))
@@ -77,10 +77,10 @@ def test_other_versions_are_refused_by_their_number(tmp_path, monkeypatch, versi
     (run_dir / "DONE.json").unlink()
     assert named in store.read_run(run_dir).problem
     with pytest.raises(UnsupportedFormat, match=named):
-        store.start(run_dir, CONFIG)
+        run_folder.start(run_dir, CONFIG)
     shutil.rmtree(run_dir)
     run_dir = write_run(tmp_path / "runs")
     files.write_sealed_json(run_dir / "DONE.json", {"format": version, "files": {}})
     assert named in store.read_run(run_dir).problem
     with pytest.raises(UnsupportedFormat, match=named):
-        store.is_done(run_dir)
+        run_folder.is_done(run_dir)

@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from isl.storage import files, run_folder, store
+from isl.storage import files, merge, run_folder, store
 from tests.support.fault_injection import results, write_run
 
 # A result of a run: its seed, its episodes (two that differ disagree) and its timing.
@@ -20,7 +20,7 @@ def merged(sources, order, target):
     """The target after merging in this order, and the runs that were reported as conflicts."""
     conflicts = set()
     for number in order:
-        report = store.merge(sources[number], target)
+        report = merge.merge(sources[number], target)
         assert report.damaged == report.busy == []
         conflicts |= {path.name for path in report.conflicts}
     return results(target) if target.exists() else {}, conflicts

@@ -112,11 +112,11 @@ def test_no_file_names_the_agent_that_is_imported(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     config = {"task": "deep_sea/3", "agent": "stranger.agent", "hyper": {}, "episodes": 1}
     run_dir = run_folder.run_path(tmp_path / "runs", config, 0)
-    with store.lock(run_dir):
-        store.start(run_dir, config)
+    with run_folder.lock(run_dir):
+        run_folder.start(run_dir, config)
         checkpoint.save_final(run_dir, state_at(1), {})
         files.write_bytes(run_dir / "episodes.parquet", parquet(goal=3))
-        store.finish(run_dir, {**summary(0), "task": "deep_sea/3", "agent": "stranger.agent"})
+        run_folder.finish(run_dir, {**summary(0), "task": "deep_sea/3", "agent": "stranger.agent"})
     assert store.read_run(run_dir).status == "done"
     with pytest.raises(UsageError, match=r"only isl, .* are read from a folder"):
         final_learner(run_dir)

@@ -17,9 +17,11 @@ import numpy as np
 import optax
 import pytest
 import safetensors.numpy
+from gymnasium.spaces import Box, Discrete
 from hypothesis import given
 from hypothesis import strategies as st
 
+from isl import agents
 from isl.errors import CannotWrite, DamagedFile, UnsupportedFormat
 from isl.storage import checkpoint
 from tests.faults.fuzz import mutated_bytes
@@ -74,6 +76,29 @@ def test_any_pytree_comes_back_bit_for_bit(tree):
     found, meta = checkpoint.unpack(path, bytes(data))
     assert meta == {"a": [1, None]}
     assert_same_bits(checkpoint.restore(path, found, tree), tree)
+
+
+@given(pytrees)
+def test_leaves_have_the_names_and_the_order_that_jax_gives_them(tree):
+    assert list(checkpoint.flatten(tree)) == names_by_jax(tree)
+
+
+@pytest.mark.parametrize("name", agents.AGENTS)
+@pytest.mark.parametrize("space", [Discrete(6), Box(-1, 1, (3,), np.float32)])
+def test_learners_of_all_agents_have_the_names_that_jax_gives_them(name, space):
+    module = agents.load(name)
+    agent = module.make(module.Config().replace({"hidden": [4]}), space, 2)
+    learner = jax.eval_shape(agent.init, jax.random.key(0))
+    found = [leaf for leaf, _ in checkpoint._leaves(learner)]
+    assert found == names_by_jax(learner)
+    arrays = {leaf: np.zeros(x.shape, x.dtype) for leaf, x in checkpoint._leaves(learner)}
+    restored = checkpoint.restore(Path("x"), arrays, learner)
+    assert jax.tree.structure(restored) == jax.tree.structure(learner)
+
+
+def names_by_jax(tree):
+    leaves, _ = jax.tree_util.tree_flatten_with_path(tree)
+    return [jax.tree_util.keystr(path) for path, _ in leaves]
 
 
 def test_training_state_comes_back(tmp_path):

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from isl.errors import CannotWrite, DamagedFile, Locked, UnsupportedFormat, UsageError
 from isl.status import Status
-from isl.storage import episodes, files, provenance, run_folder, store
+from isl.storage import episodes, files, merge, provenance, run_folder, store
 from tests.support.fault_injection import (
     CONFIG,
     failing_steps,
@@ -68,21 +68,21 @@ def reseal(run_dir, **changes):
 )
 def test_folders_are_readable_and_harmless(task, agent, folders):
     config = {"task": task, "agent": agent}
-    path = store.run_path(Path("runs"), config, 3)
-    assert path == Path("runs") / folders / store.config_hash(config) / "seed-3"
+    path = run_folder.run_path(Path("runs"), config, 3)
+    assert path == Path("runs") / folders / run_folder.config_hash(config) / "seed-3"
 
 
 @pytest.mark.parametrize("bad", ["", "/etc/passwd", "..", "a/../b", "a//b", "./a", "a/", "x" * 300])
 def test_tasks_that_would_leave_the_root_are_refused(bad):
     with pytest.raises(UsageError, match="cannot name a folder"):
-        store.run_path(Path("runs"), {"task": bad, "agent": "isl"}, 0)
+        run_folder.run_path(Path("runs"), {"task": bad, "agent": "isl"}, 0)
 
 
 @given(st.text(), st.text())
 def test_no_name_escapes_the_root(task, agent):
     root = Path("/root/of/runs")
     try:
-        path = store.run_path(root, {"task": task, "agent": agent}, 0)
+        path = run_folder.run_path(root, {"task": task, "agent": agent}, 0)
     except UsageError:
         return
     assert Path(os.path.normpath(path)) == path
@@ -92,11 +92,16 @@ def test_no_name_escapes_the_root(task, agent):
 
 
 def test_the_hash_sees_every_value_and_no_order():
-    assert store.config_hash({"a": 1, "b": [1, 2]}) == store.config_hash({"b": [1, 2], "a": 1})
-    assert store.config_hash({"a": 1, "b": [1, 2]}) != store.config_hash({"a": 1, "b": [2, 1]})
+    assert run_folder.config_hash({"a": 1, "b": [1, 2]}) == run_folder.config_hash(
+        {"b": [1, 2], "a": 1}
+    )
+    assert run_folder.config_hash({"a": 1, "b": [1, 2]}) != run_folder.config_hash(
+        {"a": 1, "b": [2, 1]}
+    )
     # Pinned: a change here would orphan every finished run.
     assert (
-        store.config_hash({"task": "deep_sea/20", "agent": "isl", "kappa": 1.0}) == "6f45fec6687d"
+        run_folder.config_hash({"task": "deep_sea/20", "agent": "isl", "kappa": 1.0})
+        == "6f45fec6687d"
     )
 
 
@@ -104,50 +109,50 @@ def test_the_hash_sees_every_value_and_no_order():
 
 
 def test_a_run_from_start_to_finish(tmp_path):
-    run_dir = store.run_path(tmp_path, CONFIG, 0)
+    run_dir = run_folder.run_path(tmp_path, CONFIG, 0)
     with pytest.raises(UsageError, match="not a folder"):
         list(store.scan(tmp_path / "nowhere"))
-    with store.lock(run_dir):
-        store.start(run_dir, CONFIG)
+    with run_folder.lock(run_dir):
+        run_folder.start(run_dir, CONFIG)
         assert store.read_run(run_dir).status == Status.RUNNING
     run = store.read_run(run_dir)
     assert (run.status, run.task, run.agent, run.seed) == ("interrupted", "deep_sea/4", "isl", 0)
-    store.fail(run_dir, "the environment raised at step 9")
+    run_folder.fail(run_dir, "the environment raised at step 9")
     run = store.read_run(run_dir)
     assert (run.status, run.problem) == (Status.FAILED, "the environment raised at step 9")
-    assert not store.is_done(run_dir)
+    assert not run_folder.is_done(run_dir)
     with pytest.raises(UsageError, match="not finished"):
-        store.read_episodes(run_dir)
+        run_folder.read_episodes(run_dir)
 
     assert write_run(tmp_path) == run_dir
     run = store.read_run(run_dir)
     assert run.status == Status.DONE
     assert run.config == CONFIG
     assert run.summary == summary(0)
-    assert run.config_hash == store.config_hash(CONFIG)
-    assert store.is_done(run_dir)
-    assert store.verify(run_dir) == []
+    assert run.config_hash == run_folder.config_hash(CONFIG)
+    assert run_folder.is_done(run_dir)
+    assert run_folder.verify(run_dir) == []
     assert not (run_dir / "failure.json").exists()
     listed = json.loads((run_dir / "DONE.json").read_text())["files"]
     assert set(listed) == {*RESULTS[:3], "checkpoint/step-000000000007.safetensors"}
     assert listed == {name: files.sha256_bytes((run_dir / name).read_bytes()) for name in listed}
 
-    with store.lock(run_dir):
-        store.discard(run_dir)
+    with run_folder.lock(run_dir):
+        run_folder.discard(run_dir)
     assert results(tmp_path) == {}
-    assert not store.is_done(run_dir)
+    assert not run_folder.is_done(run_dir)
 
 
 def test_the_manifest_is_the_last_write_and_the_first_to_go(tmp_path):
     order = []
     run_dir = write_run(tmp_path)
     with recorded_steps() as taken:
-        store.finish(run_dir, summary(0))
+        run_folder.finish(run_dir, summary(0))
     assert [step for step in taken if step == "rename"] == ["rename"] * 2
     original = files.steps.unlink
     files.steps.unlink = lambda path: (order.append(Path(path).name), original(path))
     try:
-        store.discard(run_dir)
+        run_folder.discard(run_dir)
     finally:
         files.steps.unlink = original
     assert order[0] == "DONE.json"
@@ -158,7 +163,7 @@ def test_logs_and_other_files_are_nobodys_business(tmp_path):
     (run_dir / "log.txt").write_text("noise")
     (run_dir / "tensorboard" / "seed-1").mkdir(parents=True)
     (tmp_path / "report").mkdir()
-    assert store.verify(run_dir) == []
+    assert run_folder.verify(run_dir) == []
     assert [run.path for run in store.scan(tmp_path)] == [run_dir]
 
 
@@ -166,16 +171,16 @@ def test_a_summary_must_be_whole_and_final(tmp_path):
     run_dir = write_run(tmp_path)
     partial = {k: v for k, v in summary(0).items() if k not in ("steps", "goal_visits")}
     with pytest.raises(ValueError, match="lacks goal_visits, steps"):
-        store.finish(run_dir, partial)
+        run_folder.finish(run_dir, partial)
     with pytest.raises(ValueError, match="interrupted is not finished"):
-        store.finish(run_dir, {**summary(0), "status": "interrupted"})
+        run_folder.finish(run_dir, {**summary(0), "status": "interrupted"})
 
 
 def test_a_config_is_only_started_in_its_own_folder(tmp_path):
-    run_dir = store.run_path(tmp_path, CONFIG, 0)
-    for wrong in (run_dir.parent / "run", store.run_path(tmp_path, {**CONFIG, "kappa": 2}, 0)):
+    run_dir = run_folder.run_path(tmp_path, CONFIG, 0)
+    for wrong in (run_dir.parent / "run", run_folder.run_path(tmp_path, {**CONFIG, "kappa": 2}, 0)):
         with pytest.raises(ValueError, match="folder"):
-            store.start(wrong, CONFIG)
+            run_folder.start(wrong, CONFIG)
 
 
 MANY = """
@@ -201,9 +206,9 @@ def test_equal_records_give_equal_bytes():
 def test_records_are_read_back(tmp_path):
     run_dir = write_run(tmp_path)
     table = pl.DataFrame({"episode": [0, 1], "return": [0.5, -1.0], "solved": [False, True]})
-    store.write_episodes(run_dir, table)
-    store.finish(run_dir, summary(0))
-    assert store.read_episodes(run_dir).equals(table)
+    run_folder.write_episodes(run_dir, table)
+    run_folder.finish(run_dir, summary(0))
+    assert run_folder.read_episodes(run_dir).equals(table)
 
 
 # --------------------------------------------------------------------------- provenance
@@ -226,7 +231,7 @@ def test_a_run_continued_elsewhere_lists_both_places(tmp_path, monkeypatch):
     run_dir = write_run(tmp_path)
     for cpu in ("A", "B", "A"):
         monkeypatch.setattr(run_folder, "provenance", lambda cpu=cpu: {"cpu": cpu})
-        store.start(run_dir, CONFIG)
+        run_folder.start(run_dir, CONFIG)
     recorded = json.loads((run_dir / "config.json").read_text())["provenance"]
     assert [place["cpu"] for place in recorded[1:]] == ["A", "B"]
 
@@ -261,12 +266,12 @@ except Locked:
 
 
 def test_of_ten_simultaneous_starts_one_does_the_work(tmp_path):
-    run_dir = store.run_path(tmp_path, CONFIG, 0)
+    run_dir = run_folder.run_path(tmp_path, CONFIG, 0)
     start = str(time.time() + 1)
     racers = [subprocess.Popen([sys.executable, "-c", RACER, run_dir, start]) for _ in range(10)]
     assert [racer.wait() for racer in racers] == [0] * 10
     assert (run_dir / "worked").read_text() == "x"
-    with store.lock(run_dir), pytest.raises(Locked), store.lock(run_dir):
+    with run_folder.lock(run_dir), pytest.raises(Locked), run_folder.lock(run_dir):
         pass
 
 
@@ -287,10 +292,10 @@ def test_a_full_or_read_only_disk_at_every_step(tmp_path, fast_disk, number):
         assert str(root) in str(caught.value)
         assert os.strerror(number) in str(caught.value)
         for run in store.scan(root):
-            assert store.verify(run.path) == []
+            assert run_folder.verify(run.path) == []
             assert run.status != Status.DAMAGED
         write_run(root)
-        assert store.read_run(store.run_path(root, CONFIG, 0)).status == Status.DONE
+        assert store.read_run(run_folder.run_path(root, CONFIG, 0)).status == Status.DONE
         assert not list(root.rglob(".tmp-*"))
 
 
@@ -308,7 +313,7 @@ def test_no_damage_goes_unnoticed(tmp_path, name):
     assert len(damaged) >= 450
     for data in damaged:
         path.write_bytes(data)
-        (problem,) = store.verify(run_dir)
+        (problem,) = run_folder.verify(run_dir)
         assert problem.path == str(path)
         assert problem.reason
         if name in ("config.json", "summary.json", "DONE.json"):
@@ -319,18 +324,18 @@ def test_no_damage_goes_unnoticed(tmp_path, name):
             with pytest.raises(DamagedFile, match="checksum"):
                 store.load_episodes(tmp_path)
     path.write_bytes(whole)
-    assert store.verify(run_dir) == []
+    assert run_folder.verify(run_dir) == []
 
 
 def test_every_missing_file_is_named(tmp_path):
     run_dir = write_run(tmp_path)
     for name in ("episodes.parquet", "summary.json"):
         (run_dir / name).unlink()
-    assert [Path(p.path).name for p in store.verify(run_dir)] == [
+    assert [Path(p.path).name for p in run_folder.verify(run_dir)] == [
         "episodes.parquet",
         "summary.json",
     ]
-    assert all(problem.reason == "is missing" for problem in store.verify(run_dir))
+    assert all(problem.reason == "is missing" for problem in run_folder.verify(run_dir))
 
 
 def test_damaged_checkpoints_of_unfinished_runs_are_named(tmp_path):
@@ -338,7 +343,7 @@ def test_damaged_checkpoints_of_unfinished_runs_are_named(tmp_path):
     (run_dir / "DONE.json").unlink()
     path = run_dir / "checkpoint" / "step-000000000007.safetensors"
     path.write_bytes(path.read_bytes()[:-1])
-    (problem,) = store.verify(run_dir)
+    (problem,) = run_folder.verify(run_dir)
     assert problem.path == str(path)
 
 
@@ -367,12 +372,12 @@ def test_other_formats_are_refused_by_their_number(tmp_path, version, name):
         store.load(tmp_path)
     if name == "config.json":
         with pytest.raises(UnsupportedFormat, match=f"format {version}"):
-            store.start(run_dir, CONFIG)
+            run_folder.start(run_dir, CONFIG)
 
 
 def test_a_run_of_format_1_is_read(tmp_path):
     (run,) = store.scan(FORMAT_1)
-    assert store.verify(run.path) == []
+    assert run_folder.verify(run.path) == []
     assert run.status == Status.DONE
     assert run.summary == summary(0)
     assert store.load(FORMAT_1)["config.kappa"].to_list() == [1.0]
@@ -397,9 +402,9 @@ def test_a_manifest_cannot_name_files_outside_the_run(tmp_path, name):
     run_dir = write_run(tmp_path / "hostile")
     listed = json.loads((run_dir / "DONE.json").read_text())["files"]
     reseal(run_dir, files={**listed, name: "0" * 64})
-    (problem,) = store.verify(run_dir)
+    (problem,) = run_folder.verify(run_dir)
     assert "no file of a run" in problem.reason
-    assert store.merge(tmp_path / "hostile", tmp_path / "mine").copied == []
+    assert merge.merge(tmp_path / "hostile", tmp_path / "mine").copied == []
     assert not (tmp_path / "mine").exists()
 
 
@@ -408,9 +413,9 @@ def test_links_in_a_run_are_not_followed(tmp_path, name):
     run_dir = write_run(tmp_path / "hostile")
     (run_dir / name).rename(tmp_path / "secret")
     (run_dir / name).symlink_to(tmp_path / "secret")
-    (problem,) = store.verify(run_dir)
+    (problem,) = run_folder.verify(run_dir)
     assert "symbolic link" in problem.reason
-    report = store.merge(tmp_path / "hostile", tmp_path / "mine")
+    report = merge.merge(tmp_path / "hostile", tmp_path / "mine")
     assert len(report.damaged) == 1
     assert report.copied == []
 
@@ -514,15 +519,19 @@ def test_tables_of_several_agents(tmp_path, fast_disk):
     ):
         for seed in (1, 0):
             config = {"task": "deep_sea/4", "agent": agent, "gamma": 1, **extra}
-            run_dir = store.run_path(tmp_path, config, seed)
-            with store.lock(run_dir):
-                store.start(run_dir, config)
+            run_dir = run_folder.run_path(tmp_path, config, seed)
+            with run_folder.lock(run_dir):
+                run_folder.start(run_dir, config)
                 column = {"isl": "ell", "dqn": "epsilon"}[agent]
-                store.write_episodes(run_dir, pl.DataFrame({"episode": [0, 1], column: [0.5, 1]}))
+                run_folder.write_episodes(
+                    run_dir, pl.DataFrame({"episode": [0, 1], column: [0.5, 1]})
+                )
                 solved = seed or None
-                store.finish(run_dir, {**summary(seed), "agent": agent, "solved_episode": solved})
+                run_folder.finish(
+                    run_dir, {**summary(seed), "agent": agent, "solved_episode": solved}
+                )
     write_run(tmp_path, seed=5)
-    (store.run_path(tmp_path, CONFIG, 5) / "DONE.json").unlink()  # unfinished: in no table
+    (run_folder.run_path(tmp_path, CONFIG, 5) / "DONE.json").unlink()  # unfinished: in no table
     table = store.load(str(tmp_path))
     assert table["agent"].to_list() == ["dqn", "dqn", "isl", "isl"]
     assert table["seed"].to_list() == [0, 1, 0, 1]
@@ -545,11 +554,11 @@ def test_an_empty_root_gives_empty_tables(tmp_path):
 def test_six_hundred_runs_are_scanned_within_a_second(tmp_path, fast_disk, monkeypatch):
     monkeypatch.setattr(run_folder, "provenance", lambda: {"cpu": "any"})
     for seed in range(600):
-        run_dir = store.run_path(tmp_path, CONFIG, seed)
+        run_dir = run_folder.run_path(tmp_path, CONFIG, seed)
         files.make_folder(run_dir)
-        store.start(run_dir, CONFIG)
+        run_folder.start(run_dir, CONFIG)
         files.write_bytes(run_dir / "episodes.parquet", b"not read by a scan")
-        store.finish(run_dir, summary(seed))
+        run_folder.finish(run_dir, summary(seed))
     started = time.process_time()  # not disturbed by what else the machine does
     runs = list(store.scan(tmp_path))
     took = time.process_time() - started
@@ -557,16 +566,19 @@ def test_six_hundred_runs_are_scanned_within_a_second(tmp_path, fast_disk, monke
     assert took < 1
 
 
-def test_reading_runs_needs_no_jax():
-    """No module that `store` reaches imports JAX at its top, so `isl status` starts at once."""
-    seen, waiting = set(), ["isl.storage.store"]
+def test_storage_and_the_doctor_need_no_jax():
+    """No module that they reach imports JAX, not even lazily, so `isl status` starts at once."""
+    folder = Path(importlib.util.find_spec("isl.storage").origin).parent
+    modules = [f"isl.storage.{path.stem}" for path in folder.glob("[a-z]*.py")]
+    assert len(modules) >= 10
+    seen, waiting = set(), [*modules, "isl.analysis.doctor"]
     while waiting:
         name = waiting.pop()
         if name in seen or not name.startswith("isl"):
             continue
         seen.add(name)
         spec = importlib.util.find_spec(name)
-        for node in ast.parse(Path(spec.origin).read_text()).body:
+        for node in ast.walk(ast.parse(Path(spec.origin).read_text())):
             if isinstance(node, ast.Import):
                 imported = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
@@ -599,15 +611,15 @@ def test_merging_is_idempotent_and_order_free(tmp_path, fast_disk):
     for order in ("abc", "cba", "bacab", "ccbba"):
         target = tmp_path / order
         for root in order:
-            report = store.merge(tmp_path / root, target)
+            report = merge.merge(tmp_path / root, target)
             assert report.conflicts == report.damaged == report.busy == []
             assert len(report.copied) + len(report.kept) == 2
         trees.append(results(target))
     assert len(trees[0]) == 4 * 5
     assert all(tree == trees[0] for tree in trees)
-    again = store.merge(tmp_path / "a", tmp_path / "abc")
+    again = merge.merge(tmp_path / "a", tmp_path / "abc")
     assert (len(again.copied), len(again.kept)) == (0, 2)
-    assert all(store.verify(run.path) == [] for run in store.scan(tmp_path / "abc"))
+    assert all(run_folder.verify(run.path) == [] for run in store.scan(tmp_path / "abc"))
 
 
 def test_a_conflicting_result_is_reported_and_kept(tmp_path, fast_disk):
@@ -615,7 +627,7 @@ def test_a_conflicting_result_is_reported_and_kept(tmp_path, fast_disk):
     write_run(tmp_path / "theirs", goal=4)
     before = results(tmp_path / "mine")
     for _ in range(2):
-        report = store.merge(tmp_path / "theirs", tmp_path / "mine")
+        report = merge.merge(tmp_path / "theirs", tmp_path / "mine")
         assert report.conflicts == [mine]
         assert report.copied == report.kept == []
         assert results(tmp_path / "mine") == before
@@ -629,8 +641,8 @@ def test_merging_repairs_fills_in_and_leaves_alone(tmp_path, fast_disk):
     files.write_sealed_json(mine[4] / "DONE.json", {"format": 99})
     (theirs[0] / "summary.json").write_bytes(b"damaged")
     (theirs[5] / "DONE.json").unlink()
-    with store.lock(mine[3]):
-        report = store.merge(tmp_path / "theirs", tmp_path / "mine")
+    with run_folder.lock(mine[3]):
+        report = merge.merge(tmp_path / "theirs", tmp_path / "mine")
     assert report.copied == [mine[1], mine[2]]
     assert report.busy == [mine[3]]
     assert report.conflicts == report.kept == []
@@ -638,7 +650,7 @@ def test_merging_repairs_fills_in_and_leaves_alone(tmp_path, fast_disk):
     assert "summary.json" in report.damaged[0]
     assert "format 99" in report.damaged[1]
     assert json.loads((mine[4] / "DONE.json").read_text())["format"] == 99
-    assert store.verify(mine[1]) == store.verify(mine[2]) == []
+    assert run_folder.verify(mine[1]) == run_folder.verify(mine[2]) == []
 
 
 def test_copied_folders_need_no_merge(tmp_path, fast_disk):

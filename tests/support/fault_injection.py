@@ -154,14 +154,14 @@ def parquet(goal: int) -> bytes:
 
 def write_run(root: Path, seed: int = 0, wall_seconds: float = 1.0, goal: int = 3) -> Path:
     """A small finished run with a checkpoint."""
-    from isl.storage import checkpoint, store
+    from isl.storage import checkpoint, run_folder
 
-    run_dir = store.run_path(root, CONFIG, seed)
-    with store.lock(run_dir):
-        store.start(run_dir, CONFIG)
+    run_dir = run_folder.run_path(root, CONFIG, seed)
+    with run_folder.lock(run_dir):
+        run_folder.start(run_dir, CONFIG)
         checkpoint.save(run_dir, 7, state_at(7), {"step": 7})
         files.write_bytes(run_dir / "episodes.parquet", parquet(goal))
-        store.finish(run_dir, summary(seed, wall_seconds))
+        run_folder.finish(run_dir, summary(seed, wall_seconds))
     return run_dir
 
 
@@ -184,13 +184,13 @@ def results(root: Path) -> dict[str, bytes]:
 
 
 def run_scenario() -> SimpleNamespace:
-    from isl.storage import store
+    from isl.storage import run_folder, store
 
     def check(folder: Path, died: bool) -> None:
-        run_dir = store.run_path(folder, CONFIG, 0)
+        run_dir = run_folder.run_path(folder, CONFIG, 0)
         if run_dir.exists():
-            assert store.verify(run_dir) == []
-        if not (run_dir.exists() and store.is_done(run_dir)):
+            assert run_folder.verify(run_dir) == []
+        if not (run_dir.exists() and run_folder.is_done(run_dir)):
             assert died
             write_run(folder)
         assert store.read_run(run_dir).status == "done"
@@ -202,40 +202,40 @@ def run_scenario() -> SimpleNamespace:
 
 def finish_scenario() -> SimpleNamespace:
     """The end of a run: results, final parameters, manifest, and the generations pruned."""
-    from isl.storage import checkpoint, store
+    from isl.storage import checkpoint, run_folder, store
 
     def prepare(folder: Path) -> None:
-        run_dir = store.run_path(folder, CONFIG, 0)
-        with store.lock(run_dir):
-            store.start(run_dir, CONFIG)
+        run_dir = run_folder.run_path(folder, CONFIG, 0)
+        with run_folder.lock(run_dir):
+            run_folder.start(run_dir, CONFIG)
         for step in (7, 8):
             checkpoint.save(run_dir, step, state_at(step), {"step": step})
         parquet(goal=3)
 
     def act(folder: Path) -> None:
-        run_dir = store.run_path(folder, CONFIG, 0)
+        run_dir = run_folder.run_path(folder, CONFIG, 0)
         files.write_bytes(run_dir / "episodes.parquet", parquet(goal=3))
         checkpoint.save_final(run_dir, state_at(9), {"kind": "final"})
-        store.finish(run_dir, summary(0))
+        run_folder.finish(run_dir, summary(0))
 
     def check(folder: Path, died: bool) -> None:
-        run_dir = store.run_path(folder, CONFIG, 0)
-        assert store.verify(run_dir) == []
-        if not store.is_done(run_dir):
+        run_dir = run_folder.run_path(folder, CONFIG, 0)
+        assert run_folder.verify(run_dir) == []
+        if not run_folder.is_done(run_dir):
             assert died
             found = checkpoint.latest(run_dir, state_at(0))
             assert found is not None, "the run lost what it would continue from"
             assert found[1] == {"step": 8}
             act(folder)
         assert store.read_run(run_dir).status == "done"
-        assert store.verify(run_dir) == []
+        assert run_folder.verify(run_dir) == []
 
     return SimpleNamespace(prepare=prepare, act=act, check=check)
 
 
 def merge_scenario() -> SimpleNamespace:
     """The target holds the same result with another timing, which the merge replaces."""
-    from isl.storage import store
+    from isl.storage import merge, run_folder
 
     def prepare(folder: Path) -> None:
         write_run(folder / "a", wall_seconds=1.0)
@@ -245,16 +245,16 @@ def merge_scenario() -> SimpleNamespace:
         (folder / second).rename(folder / "target")
 
     def done_bytes(root: Path) -> bytes:
-        return (store.run_path(root, CONFIG, 0) / "DONE.json").read_bytes()
+        return (run_folder.run_path(root, CONFIG, 0) / "DONE.json").read_bytes()
 
     def act(folder: Path) -> None:
-        store.merge(folder / "source", folder / "target")
+        merge.merge(folder / "source", folder / "target")
 
     def check(folder: Path, died: bool) -> None:
-        run_dir = store.run_path(folder / "target", CONFIG, 0)
-        assert store.verify(run_dir) == []
+        run_dir = run_folder.run_path(folder / "target", CONFIG, 0)
+        assert run_folder.verify(run_dir) == []
         if not died:
-            assert store.is_done(run_dir)
+            assert run_folder.is_done(run_dir)
         act(folder)
         assert results(folder / "target") == results(folder / "source")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psutil
 
-from isl.storage import files, store
+from isl.storage import files, run_folder
 
 ROOT = Path(__file__).parents[2]
 ISL = [sys.executable, "-c", "import sys; from isl.cli.main import main; sys.exit(main())"]
@@ -90,7 +90,7 @@ def hashes(out):
         str(path.relative_to(out)): hashlib.sha256(path.read_bytes()).hexdigest()
         for name in ("episodes.parquet", "final.safetensors")
         for path in sorted(Path(out).rglob(name))
-        if store.is_done(path.parents[name == "final.safetensors"])
+        if run_folder.is_done(path.parents[name == "final.safetensors"])
     }
 
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from isl.status import ExitCode
-from isl.storage import store
+from isl.storage import merge
 
 
 def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> ExitCode:
-    report = store.merge(options.source, options.target)
+    report = merge.merge(options.source, options.target)
     print(f"{len(report.copied)} runs copied, {len(report.kept)} were there already")
     for path in report.conflicts:
         print(f"{path}: has another result than the source; kept as it is", file=sys.stderr)

@@ -1,4 +1,6 @@
-"""Checkpoints and model files: a pytree of arrays and its JSON metadata in one sealed file.
+"""Checkpoints and model files: a tree of arrays and its JSON metadata in one sealed file.
+
+A tree is nested dicts, lists, tuples, NamedTuples and None, as JAX has them; no JAX is needed here.
 
 The file is ordinary safetensors, readable by any tool. Its header begins with the sha256 of the
 whole file (taken with that digest as zeros), so one atomic rename commits tensors, metadata and
@@ -13,6 +15,7 @@ import io
 import logging
 import math
 import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -121,12 +124,9 @@ def _array(path: Path, name: str, tensor: dict[str, Any]) -> np.ndarray[Any, np.
 
 
 def flatten(state: Any) -> Arrays:
-    """The leaves of a pytree by the path that leads to them, as NumPy arrays."""
-    import jax  # here, so that checking files needs no JAX
-
+    """The leaves of a tree by the path that leads to them, as NumPy arrays."""
     arrays: Arrays = {}
-    for path, leaf in jax.tree_util.tree_flatten_with_path(jax.device_get(state))[0]:
-        name = jax.tree_util.keystr(path)
+    for name, leaf in _leaves(state):
         # `order` keeps 0-d arrays 0-d; safetensors stores the bytes as they lie in memory.
         array = np.asarray(leaf, order="C")
         if array.dtype not in _DTYPES.values():
@@ -138,11 +138,8 @@ def flatten(state: Any) -> Arrays:
 
 
 def restore(path: Path, arrays: Arrays, template: Any) -> Any:
-    """The template's pytree filled with `arrays`; a name, type or shape that differs is refused."""
-    import jax
-
-    leaves, tree = jax.tree_util.tree_flatten_with_path(template)
-    wanted = {jax.tree_util.keystr(leaf_path): leaf for leaf_path, leaf in leaves}
+    """The template's tree filled with `arrays`; a name, type or shape that differs is refused."""
+    wanted = dict(_leaves(template))
     for names, problem in (
         (wanted.keys() - arrays.keys(), "lacks"),
         (arrays.keys() - wanted.keys(), "has unexpected"),
@@ -155,7 +152,43 @@ def restore(path: Path, arrays: Arrays, template: Any) -> Any:
         if not fits:
             found = f"{array.dtype}{list(array.shape)}"
             raise DamagedFile(path, f"tensor {name!r} is {found}, expected {expected}")
-    return jax.tree_util.tree_unflatten(tree, [arrays[name] for name in wanted])
+    return _filled(template, "", arrays)
+
+
+def _children(tree: Any) -> list[tuple[str, Any]] | None:
+    """The parts of a tree and their names, as JAX orders and writes them; None for a leaf."""
+    if tree is None:
+        return []
+    if isinstance(tree, Mapping):
+        return [(f"[{key!r}]", tree[key]) for key in sorted(tree)]
+    if isinstance(tree, tuple) and hasattr(tree, "_fields"):
+        return [(f".{name}", part) for name, part in zip(tree._fields, tree, strict=True)]
+    if isinstance(tree, list | tuple):
+        return [(f"[{i}]", part) for i, part in enumerate(tree)]
+    return None
+
+
+def _leaves(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """The leaves of a tree with their names, which are those of `jax.tree_util.keystr`."""
+    children = _children(tree)
+    if children is None:
+        yield name, tree
+    else:
+        for step, part in children:
+            yield from _leaves(part, name + step)
+
+
+def _filled(tree: Any, name: str, arrays: Arrays) -> Any:
+    """A tree of the same build with the arrays as its leaves."""
+    children = _children(tree)
+    if children is None:
+        return arrays[name]
+    parts = [_filled(part, name + step, arrays) for step, part in children]
+    if tree is None:
+        return None
+    if isinstance(tree, Mapping):
+        return type(tree)(dict(zip(sorted(tree), parts, strict=True)))  # type: ignore[call-arg]
+    return type(tree)(*parts) if hasattr(tree, "_fields") else type(tree)(parts)
 
 
 def _fits(array: np.ndarray[Any, np.dtype[Any]], leaf: Any) -> tuple[bool, str]:
@@ -185,10 +218,8 @@ def load_file(path: Path, template: Any) -> tuple[Any, dict[str, Any]]:
     The template's leaves are arrays, `jax.ShapeDtypeStruct`s or `AnyLength`s; the arrays that
     come back are NumPy's, and the caller puts them on a device.
     """
-    import jax
-
     limit = _SLACK_BYTES
-    for leaf in jax.tree_util.tree_leaves(template):
+    for _, leaf in _leaves(template):
         if not isinstance(leaf, AnyLength):
             dtype, shape = _dtype_and_shape(leaf)
             limit += dtype.itemsize * math.prod(shape)

@@ -2,7 +2,7 @@
 
 Reading needs neither JAX nor the code that wrote a run. Nothing damaged is read in silence: a
 scan reports it, and a table that would miss it is refused. `isl.storage.run_folder` says
-what one folder holds; its functions are offered here too.
+what one folder holds.
 """
 
 from __future__ import annotations
@@ -16,60 +16,27 @@ from typing import Any
 
 import polars as pl
 
-from isl.errors import DamagedFile, Locked, UnsupportedFormat, UsageError
+from isl.errors import DamagedFile, UsageError
 from isl.status import Status
 from isl.storage import files
 from isl.storage.episodes import from_parquet
 from isl.storage.run_folder import (
     CONFIG,
-    DONE,
     EPISODES,
     FAILURE,
     FORMAT,
     LOCK,
-    MAX_FILE_BYTES,
     SEED_FOLDER,
     SUMMARY,
     SUMMARY_FIELDS,
     belongs,
     config_hash,
-    discard,
     episodes_content,
-    fail,
-    finish,
-    is_done,
-    lock,
     manifest,
-    read_episodes,
     read_listed,
-    run_path,
     seed_of,
-    start,
-    verify,
-    write_episodes,
 )
 
-__all__ = [
-    "MergeReport",
-    "Run",
-    "config_hash",
-    "discard",
-    "fail",
-    "finish",
-    "is_done",
-    "load",
-    "load_episodes",
-    "lock",
-    "merge",
-    "read_episodes",
-    "read_run",
-    "run_folders",
-    "run_path",
-    "scan",
-    "start",
-    "verify",
-    "write_episodes",
-]
 _HASH = re.compile(r"[0-9a-f]{12}")
 
 
@@ -217,65 +184,3 @@ def load_episodes(root: Path | str) -> pl.DataFrame:
         for run, table in zip(runs, tables, strict=True)
     ]
     return pl.concat(named, how="diagonal_relaxed") if named else pl.DataFrame()
-
-
-@dataclass
-class MergeReport:
-    """What `merge` did with each finished run of the source."""
-
-    copied: list[Path] = field(default_factory=list)
-    kept: list[Path] = field(default_factory=list)  # the target had the same result
-    conflicts: list[Path] = field(default_factory=list)  # the target has another result: kept
-    damaged: list[str] = field(default_factory=list)  # not copied, with the reason
-    busy: list[Path] = field(default_factory=list)  # a process is at work in the target's folder
-
-
-def merge(source: Path, target: Path) -> MergeReport:
-    """Copy the finished runs of `source` into `target`.
-
-    Repeating it changes nothing, and several sources give the same target in any order. Two
-    results of one run agree if their episodes are equal; then they differ in timings at most,
-    and the one whose manifest sorts first stays. If they disagree, the target's stays.
-    """
-    report = MergeReport()
-    for run_dir in run_folders(source):
-        run = read_run(run_dir)
-        copy = target / run_dir.relative_to(source)
-        try:
-            if run.status is Status.DAMAGED:
-                report.damaged.append(run.problem)
-            elif run.summary is not None:
-                content = _content(run_dir)
-                with lock(copy):
-                    _merge_run(copy, content, report)
-        except DamagedFile as error:
-            report.damaged.append(str(error))
-        except Locked:
-            report.busy.append(copy)
-    return report
-
-
-def _content(run_dir: Path) -> dict[str, bytes]:
-    """The files of a finished run, each checked; the manifest comes last."""
-    digests = manifest(run_dir) or {}
-    content = {name: read_listed(run_dir, digests, name, MAX_FILE_BYTES) for name in digests}
-    return {**content, DONE: files.read_bytes(run_dir / DONE, files.MAX_JSON_BYTES)}
-
-
-def _merge_run(copy: Path, theirs: dict[str, bytes], report: MergeReport) -> None:
-    try:
-        ours = _content(copy)
-    except UnsupportedFormat:
-        raise
-    except (FileNotFoundError, DamagedFile):  # unfinished or damaged: no result to keep
-        ours = None
-    if ours is not None and ours[EPISODES] != theirs[EPISODES]:
-        report.conflicts.append(copy)
-    elif ours is not None and ours[DONE] <= theirs[DONE]:
-        report.kept.append(copy)
-    else:
-        discard(copy)
-        for name, data in theirs.items():
-            files.make_folder((copy / name).parent)
-            files.write_bytes(copy / name, data)
-        report.copied.append(copy)

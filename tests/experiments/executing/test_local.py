@@ -42,7 +42,7 @@ def test_killed_again_and_again_and_continued(whole, tmp_path):
             assert whole[name] == digest
     finish(command(tmp_path))
     assert hashes(tmp_path) == whole
-    assert all(store.verify(run.path) == [] for run in store.scan(tmp_path))
+    assert all(run_folder.verify(run.path) == [] for run in store.scan(tmp_path))
     assert not list(tmp_path.rglob(".tmp-*/*"))
 
 

@@ -79,7 +79,7 @@ def test_results_are_shipped_from_a_node_that_does_not_see_the_folder(job, tmp_p
     assert ended["outcome"] == {"3": "done"}
     ray._receive(board, 0, ended)
     assert store.read_run(path).status is Status.DONE
-    assert store.verify(path) == []
+    assert run_folder.verify(path) == []
     assert not list((tmp_path / "node").rglob("config.json"))  # nothing is left behind
 
     from isl.experiments.running.runner import run_cohort

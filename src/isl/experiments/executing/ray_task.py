@@ -21,7 +21,7 @@ from isl.storage import files, run_folder
 REPORT_SECONDS = 1.0  # between two words to the one who asked for the runs
 Content = dict[str, bytes]  # the files of a run's folder by their names
 _SHIPPED = re.compile(
-    r"(?:config|summary|failure|DONE)\.json|episodes\.parquet|snapshots\.safetensors"
+    r"(?:config|summary|failure|DONE)\.json|episodes\.parquet|(?:snapshots|probes)\.safetensors"
     r"|checkpoint/(?:final|step-\d{12})\.safetensors"
 )
 
