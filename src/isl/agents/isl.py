@@ -173,7 +173,7 @@ def assemble(cfg: Config, values: Approximators, ell: Approximators) -> Agent:
     ) -> jax.Array:
         _, key_action = jax.random.split(key)  # recorded runs drew an ensemble member by the first
         q, own_ell = allowed(*beliefs(learner, obs), mask)
-        return sampled(uc_policy(q, own_ell, cfg.kappa), key_action)  # eq. (10)
+        return sampled(uc_policy(q, own_ell, cfg.kappa), key_action, mask)  # eq. (10)
 
     def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
         return greedy(values.read(learner.values, obs)("q"), mask)
