@@ -8,7 +8,8 @@ import pytest
 from gymnasium.spaces import Box, Discrete, Text
 
 from isl.errors import UsageError
-from isl.nn.networks import Network, WithTorso, dummy_observation
+from isl.nn.networks import Dense, Network, Table, WithTorso, dummy_observation
+from tests.support import twin
 
 HIDDEN = (6, 5)
 FIRST_KERNEL_SUM = 1.624504804611206
@@ -103,3 +104,30 @@ def test_custom_torsos_of_two_networks_are_apart():
 def test_other_spaces_are_refused():
     with pytest.raises(UsageError, match=r"Text.*not supported"):
         Network(Text(3), HIDDEN, 2).init(jax.random.key(0), jnp.zeros(3))
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_a_table_is_a_dense_layer_on_one_hot_codes(bias):
+    """The same numbers from the same parameters, and the same gradients."""
+    rows, width = 6, 4
+    table, dense = Table(rows, width, bias), Dense(width, bias)
+    index = np.array([0, 5, 2, 2, 2, 1])
+    weights = np.random.default_rng(0).normal(size=(width, 6)).astype(np.float32)
+    variables = twin.in_training(table.init, jax.random.key(0), jnp.asarray(index), seed=0)
+
+    def outputs_and_gradient(layer, parameters, x):
+        def weighed(v):
+            y = layer.apply(parameters(v), x)
+            y = y.T if layer is table else y  # a table gives rows, a dense layer columns
+            return jnp.sum(weights * y), y
+
+        return twin.hurried(jax.grad(weighed, has_aux=True))(variables)
+
+    def transposed(v):  # a dense kernel is [out, in]
+        return {"params": v["params"] | {"kernel": v["params"]["kernel"].T}}
+
+    one_hot = jnp.asarray(np.eye(rows, dtype=np.float32)[:, index])
+    by_table = outputs_and_gradient(table, lambda v: v, jnp.asarray(index))
+    by_dense = outputs_and_gradient(dense, transposed, one_hot)
+    for one, other in zip(jax.tree.leaves(by_table), jax.tree.leaves(by_dense), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)

@@ -21,6 +21,7 @@ class Batch(NamedTuple):
     reward: Array
     discount: Array
     next_obs: Array
+    next_mask: Any = None  # bool [B, A]: the actions allowed at s′
 
 
 def dqn(
@@ -30,7 +31,7 @@ def dqn(
     each = np.arange(len(out))
     q_next = forward(q_target, batch.next_obs)[0]
     picker = forward(q, batch.next_obs)[0] if double_q else q_next
-    v_next = q_next[each, picker.argmax(axis=1)]
+    v_next = _picked(batch, q_next, picker)
     error = batch.reward + gamma * batch.discount * v_next - out[each, batch.action]
     figures = {"td_error": np.abs(error).mean(), "q": out[each, batch.action].mean()}
     return backward(q, inputs, _at_action(out, batch.action, -error / len(out))), figures
@@ -50,7 +51,7 @@ def boot_dqn_member(
     each = np.arange(len(out))
     q_next = forward(target, batch.next_obs)[0] + prior_next
     q_now = (out + prior)[each, batch.action]
-    error = batch.reward + gamma * batch.discount * q_next.max(axis=1) - q_now
+    error = batch.reward + gamma * batch.discount * _picked(batch, q_next, q_next) - q_now
     return backward(net, inputs, _at_action(out, batch.action, -error * mask / len(out)))
 
 
@@ -67,12 +68,12 @@ def ube(
     phi = forward(q, batch.obs)[1][-1]
     logits, inputs = forward(u, batch.obs)
     q_next = forward(q_target, batch.next_obs)[0]
-    u_next = _softplus(forward(u_target, batch.next_obs)[0])
+    u_next = _picked(batch, _softplus(forward(u_target, batch.next_obs)[0]), q_next)
     d_logits = np.zeros_like(logits)
     nus = []
     for b, a in enumerate(batch.action):
         nu = phi[b] @ sigma[a] @ phi[b]
-        target = nu + gamma**2 * batch.discount[b] * u_next[b, q_next[b].argmax()]
+        target = nu + gamma**2 * batch.discount[b] * u_next[b]
         slope = 1.0 / (1.0 + np.exp(-logits[b, a]))  # of the softplus
         d_logits[b, a] = (_softplus(logits[b, a]) - target) * slope / len(logits)
         nus.append(nu)
@@ -115,8 +116,9 @@ def isl(
     ell_target: list[Layers],
     batch: Batch,
     cfg: Any,
+    double_ell: bool = False,
 ) -> tuple[Layers, Layers, list[Layers], dict[str, float]]:
-    """`ell` and `ell_target` hold one network per action."""
+    """`ell` and `ell_target` hold one network per action; `double_ell` is of the authors' code."""
     size = len(batch.reward)
     each = np.arange(size)
     q_out, q_inputs = forward(q, batch.obs)
@@ -124,32 +126,75 @@ def isl(
     q_now, rho_now = q_out[each, batch.action], rho_out[each, batch.action]
     q_next = forward(q_target, batch.next_obs)[0]
     ell_next = _ell(ell_target, batch.next_obs, cfg)
-    ell_online = _ell(ell, batch.next_obs, cfg)
-
-    v_next, ell_max = np.zeros(size), np.zeros(size)
-    for b in range(size):
-        v_next[b] = uc_value(q_next[b], ell_next[b], cfg.kappa)
-        pick = (ell_online if cfg.double_ell else ell_next)[b].argmax()
-        ell_max[b] = ell_next[b, pick]
-        if cfg.sound:
-            ell_max[b] += q_next[b].max() - v_next[b]
+    picker = _ell(ell, batch.next_obs, cfg) if double_ell else ell_next
+    ell_max = _picked(batch, ell_next, picker)
 
     discount = cfg.gamma * batch.discount
-    delta = batch.reward + discount * v_next - q_now
+    delta = batch.reward + discount * _uc_values(batch, q_next, ell_next, cfg.kappa) - q_now
     goal = (1 - cfg.eta1) * np.abs(delta) + cfg.eta1 * np.abs(rho_now) + discount * ell_max
     direction = (1 - cfg.eta2) * delta + cfg.eta2 * rho_now
     d_q = backward(q, q_inputs, _at_action(q_out, batch.action, -direction / size))
     d_rho = backward(rho, rho_inputs, _at_action(rho_out, batch.action, -(delta - rho_now) / size))
-    d_ell = []
-    for a, network in enumerate(ell):
-        logits, inputs = forward(network, batch.obs)
-        squashed = 1.0 / (1.0 + np.exp(-logits[:, 0]))
-        width = cfg.ell_max - cfg.ell_min
-        error = (cfg.ell_min + width * squashed - goal) * (batch.action == a) / size
-        d_ell.append(
-            backward(network, inputs, (error * width * squashed * (1 - squashed))[:, None])
-        )
+    d_ell = _ell_gradients(ell, batch.obs, batch.action, lambda now: (now - goal) / size, cfg)
     return d_q, d_rho, d_ell, {"td_error": np.abs(delta).mean(), "q": q_now.mean()}
+
+
+class SeekerNets(NamedTuple):
+    """Seeker's networks, or their targets; `ell` holds one network per action."""
+
+    q: Layers
+    rho: Layers
+    greedy: Layers
+    ell: list[Layers]
+
+
+def seeker(
+    nets: SeekerNets, target: SeekerNets, batch: Batch, ell_obs: Array, ell_next: Array, cfg: Any
+) -> tuple[SeekerNets, dict[str, Any]]:
+    """The gradients; ℓ reads rows of its own, at s and at s′. Rewards are in their unit already."""
+    size = len(batch.reward)
+    each = np.arange(size)
+    (q, q_in), (rho, rho_in), (g, g_in) = (forward(net, batch.obs) for net in nets[:3])
+    q_next, _, g_next = (forward(net, batch.next_obs)[0] for net in target[:3])
+    own_ell, next_ell = _ell(nets.ell, ell_obs, cfg), _ell(target.ell, ell_next, cfg)
+    q_now, rho_now, g_now, ell_now = (x[each, batch.action] for x in (q, rho, g, own_ell))
+
+    v_next = _uc_values(batch, q_next, next_ell, cfg.kappa)
+    own_delta = batch.reward + cfg.gamma * batch.discount * v_next - q_now  # for q̂ alone
+    best_next = _picked(batch, g_next, g_next)
+    delta = batch.reward + cfg.gamma * batch.discount * best_next - g_now
+    ahead = cfg.ell_gamma * batch.discount * _picked(batch, next_ell, next_ell)
+    goal = (1 - cfg.eta1) * np.abs(delta) + cfg.eta1 * np.abs(rho_now) + ahead
+    relative = (ell_now - goal) / ell_now
+    direction = (1 - cfg.eta2) * delta + cfg.eta2 * rho_now
+
+    def moved(net: Layers, out: Array, inputs: list[Array], slope: Array) -> Layers:
+        return backward(net, inputs, _at_action(out, batch.action, slope / size))
+
+    grads = SeekerNets(
+        q=moved(nets.q, q, q_in, -own_delta),
+        rho=moved(nets.rho, rho, rho_in, -(delta - rho_now)),
+        greedy=moved(nets.greedy, g, g_in, -direction),
+        ell=_ell_gradients(
+            nets.ell,
+            ell_obs,
+            batch.action,
+            lambda now: np.clip((now - goal) / now, -1, 1) / now / size,  # of Huber's loss
+            cfg,
+        ),
+    )
+    figures = {"td_error": np.abs(delta).mean(), "q": g_now.mean(), "ell": ell_now.mean()}
+    return grads, figures | {"relative": relative}
+
+
+def seeker_features(x: Array, number: int) -> Array:
+    """What Seeker's ℓ reads of vectors: random Fourier features, |φ| summing to about 1."""
+    rng = np.random.default_rng(0)
+    width = x.shape[1]
+    frequencies = rng.standard_normal((width, number)) / (0.5 * np.sqrt(width))
+    phases = rng.uniform(0, 2 * np.pi, number)
+    features = np.sqrt(2 / number) * np.cos(x @ frequencies + phases)
+    return np.asarray(features * np.pi / 2 / np.sqrt(2 * number))
 
 
 def uc_value(q: Array, ell: Array, kappa: float) -> float:
@@ -171,6 +216,43 @@ def uc_value(q: Array, ell: Array, kappa: float) -> float:
 def _ell(networks: list[Layers], rows: Array, cfg: Any) -> Array:
     logits = np.stack([forward(network, rows)[0][:, 0] for network in networks], axis=1)
     return np.asarray(cfg.ell_min + (cfg.ell_max - cfg.ell_min) / (1 + np.exp(-logits)))
+
+
+def _ell_gradients(networks: list[Layers], rows: Array, action: Any, slope: Any, cfg: Any) -> Any:
+    """The gradient of each action's ℓ, given that of the loss with respect to ℓ."""
+    gradients = []
+    for a, network in enumerate(networks):
+        logits, inputs = forward(network, rows)
+        squashed = 1.0 / (1.0 + np.exp(-logits[:, 0]))
+        width = cfg.ell_max - cfg.ell_min
+        d_ell = slope(cfg.ell_min + width * squashed) * (action == a)
+        d_logits = d_ell * width * squashed * (1 - squashed)
+        gradients.append(backward(network, inputs, d_logits[:, None]))
+    return gradients
+
+
+def _there(batch: Batch, b: int, actions: int) -> Any:
+    """The actions that exist at s′ of a transition: a masked one is left out altogether."""
+    mask = None if batch.next_mask is None else batch.next_mask[b]
+    return np.arange(actions) if mask is None or not mask.any() else np.flatnonzero(mask)
+
+
+def _picked(batch: Batch, values: Array, picker: Array) -> Array:
+    """Of the values [B, A] at s′ those of the action that the picker [B, A] says is largest."""
+    chosen = []
+    for b in range(len(values)):
+        there = _there(batch, b, values.shape[1])
+        chosen.append(values[b, there[picker[b, there].argmax()]])
+    return np.array(chosen)
+
+
+def _uc_values(batch: Batch, q: Array, ell: Array, kappa: float) -> Array:
+    """v*(s′) [B]."""
+    found = []
+    for b in range(len(q)):
+        there = _there(batch, b, q.shape[1])
+        found.append(uc_value(q[b, there], ell[b, there], kappa))
+    return np.array(found)
 
 
 def _softplus(x: Any) -> Any:

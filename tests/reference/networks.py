@@ -35,7 +35,8 @@ def layers_of(
     Dense kernels are kept as [out, in]; `table` is the first kernel where it is kept elsewhere.
     """
     tree = variables["params"]
-    names = [*sorted(name for name in tree if name.startswith("rest")), "head"]
+    names = sorted(name for name in tree if name.startswith("rest"))
+    names += ["head"] if "head" in tree else []  # a linear network is its first layer
 
     def layer(name: str, first: Any = None) -> Layer:
         values = tree.get(name, {})

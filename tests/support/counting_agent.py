@@ -57,7 +57,7 @@ def make(cfg, observation_space, num_actions) -> Agent:
             learner.rewards.at[slot].set(batch.transition.reward.sum()),
         ), {"metric": metric}
 
-    def act(learner, episode, obs, key):
+    def act(learner, episode, obs, key, mask=None):
         return jax.random.randint(key, (), 0, num_actions)
 
     schedule = Schedule(
@@ -74,7 +74,7 @@ def make(cfg, observation_space, num_actions) -> Agent:
         init=init,
         begin_episode=lambda learner, key: jax.random.bits(key, (), jnp.uint32),
         act=act,
-        exploit=lambda learner, obs: jnp.int32(0),
+        exploit=lambda learner, obs, mask=None: jnp.int32(0),
         observe=observe,
         update=update,
         target=lambda learner: learner.updates,

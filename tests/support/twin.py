@@ -37,6 +37,12 @@ def transitions(space: Any) -> Transition:
     )
 
 
+def masked(batch: Transition) -> Transition:
+    """The same transitions with some actions forbidden at s′, all of them at the end of one."""
+    mask = [[1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0], [0, 1, 1], [1, 1, 1], [0, 0, 1], [1, 0, 1]]
+    return batch._replace(next_mask=jnp.asarray(mask, bool))
+
+
 def plain(space: Any, batch: Transition) -> Batch:
     """The same batch for the twins."""
     return Batch(
@@ -45,6 +51,7 @@ def plain(space: Any, batch: Transition) -> Batch:
         reward=np.asarray(batch.reward, np.float64),
         discount=np.asarray(batch.discount, np.float64),
         next_obs=rows_of(space, batch.next_obs),
+        next_mask=None if batch.next_mask is None else np.asarray(batch.next_mask),
     )
 
 
@@ -132,6 +139,25 @@ def shares(agent: Agent, learner: Any, obs: jax.Array, draws: int = 20_000) -> A
     keys = jax.random.split(jax.random.key(1), draws)
     act = hurried(jax.vmap(lambda key: agent.act(learner, (), obs, key)))
     return np.bincount(np.asarray(act(keys)), minlength=ACTIONS) / draws
+
+
+def everywhere(agent: Agent, learner: Any, states: int) -> dict[str, Any]:
+    """What the agent believes in every state of a Discrete space."""
+    look = hurried(jax.vmap(agent.inspect, in_axes=(None, 0)))
+    return {name: np.asarray(x) for name, x in look(learner, jnp.arange(states)).items()}
+
+
+def trained(agent: Agent, learner: Any, batch: Any, updates: int) -> Any:
+    """The learner after so many updates on one batch, each with fresh targets."""
+
+    @jax.jit
+    def train(learner: Any) -> Any:
+        def one(_: Any, learner: Any) -> Any:
+            return agent.update(learner, agent.target(learner), batch, jax.random.key(0))[0]
+
+        return jax.lax.fori_loop(0, updates, one, learner)
+
+    return train(learner)
 
 
 def assert_same(actual: Any, expected: Any) -> None:

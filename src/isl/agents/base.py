@@ -194,8 +194,13 @@ def taken(values: jax.Array, action: jax.Array) -> jax.Array:
 
 
 def among(values: jax.Array, mask: jax.Array | None) -> jax.Array:
-    """Values [..., A] in which an action that is not allowed is never the largest."""
-    return values if mask is None else jnp.where(mask, values, -jnp.inf)
+    """Values [..., A] in which an action that is not allowed is never the largest.
+
+    A mask without any action, as a terminal state may have, allows all: 0 · (−∞) is not a number.
+    """
+    if mask is None:
+        return values
+    return jnp.where(mask | ~jnp.any(mask, axis=-1, keepdims=True), values, -jnp.inf)
 
 
 def greedy(values: jax.Array, mask: jax.Array | None = None) -> jax.Array:
@@ -211,10 +216,16 @@ def allowed(q: jax.Array, ell: jax.Array, mask: jax.Array | None) -> tuple[jax.A
     if mask is None:
         return q, ell
     worst, least = jnp.min(q, axis=-1, keepdims=True), jnp.min(ell, axis=-1, keepdims=True)
-    return jnp.where(mask, q, worst - 1.0), jnp.where(mask, ell, least)
+    below = worst - 1.0 - jnp.abs(worst)  # by more than rounding, however large q̂ is
+    return jnp.where(mask, q, below), jnp.where(mask, ell, least)
 
 
-def sampled(policy: jax.Array, key: jax.Array) -> jax.Array:
-    """An action drawn from probabilities [A]."""
+def sampled(policy: jax.Array, key: jax.Array, mask: jax.Array | None = None) -> jax.Array:
+    """An action drawn from probabilities [A], which are 0 outside the mask."""
     threshold = jax.random.uniform(key)
-    return jnp.sum(jnp.cumsum(policy)[:-1] <= threshold, dtype=jnp.int32)
+    action = jnp.sum(jnp.cumsum(policy)[:-1] <= threshold, dtype=jnp.int32)
+    if mask is None:
+        return action
+    # The sum may round to less than the threshold: then the last action would be taken.
+    last = jnp.max(jnp.where(mask, jnp.arange(policy.shape[-1]), 0))
+    return jnp.minimum(action, last).astype(jnp.int32)

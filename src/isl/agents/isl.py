@@ -161,7 +161,7 @@ def assemble(cfg: Config, values: Approximators, ell: Approximators) -> Agent:
     ) -> jax.Array:
         _, key_action = jax.random.split(key)  # recorded runs drew an ensemble member by the first
         q, own_ell = base.allowed(*beliefs(learner, obs), mask)
-        return base.sampled(uc_policy(q, own_ell, cfg.kappa), key_action)  # eq. (10)
+        return base.sampled(uc_policy(q, own_ell, cfg.kappa), key_action, mask)  # eq. (10)
 
     def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
         return base.greedy(values.read(learner.values, obs)("q"), mask)

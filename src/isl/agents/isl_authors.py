@@ -60,14 +60,14 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     ) -> jax.Array:
         key_member, key_action = jax.random.split(key)
         q, own_ell = allowed(*beliefs(learner, obs, drawn(key_member)), mask)
-        return sampled(uc_policy(q, own_ell, cfg.kappa), key_action)
+        return sampled(uc_policy(q, own_ell, cfg.kappa), key_action, mask)
 
     def read(own: Reads, uncertainty: Reads, mask: jax.Array | None) -> isl.Beliefs:
         told = isl.read(cfg, own, uncertainty, mask)
         if not cfg.double_ell:
             return told
-        _, picker = allowed(told.q_t, isl.ell_of(cfg, uncertainty.ahead), mask)
-        return told._replace(ell_max_t=taken(told.ell_t, greedy(picker)))
+        picked = greedy(isl.ell_of(cfg, uncertainty.ahead), mask)
+        return told._replace(ell_max_t=taken(told.ell_t, picked))
 
     def update(
         learner: Learner, frozen: Target, batch: Transition, key: jax.Array

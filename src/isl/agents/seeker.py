@@ -134,7 +134,7 @@ def assemble(
     ) -> jax.Array:
         _, key_action = jax.random.split(key)
         q, own_ell = allowed(*beliefs(learner, obs), mask)
-        return sampled(uc_policy(q, own_ell, cfg.kappa), key_action)
+        return sampled(uc_policy(q, own_ell, cfg.kappa), key_action, mask)
 
     def beliefs(learner: Learner, obs: jax.Array) -> tuple[jax.Array, jax.Array]:
         q = values.read(learner.values, obs)("q")
