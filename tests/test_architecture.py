@@ -32,7 +32,7 @@ ARROWS = {
     "experiments": "agents analysis envs nn report storage training",
     "model": "agents envs experiments nn storage training",
     "paper": "agents analysis envs experiments model report storage",
-    "bench": "agents envs experiments model nn paper report storage theory training",
+    "bench": "agents analysis envs experiments model nn paper report storage theory training",
     "cli": "agents analysis bench envs experiments model paper report storage training",
 }
 WITHOUT_JAX = ("storage", "analysis", "report")
