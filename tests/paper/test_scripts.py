@@ -11,6 +11,8 @@ from isl.cli.main import main
 from isl.paper import rows, table
 from isl.storage import store
 
+pytestmark = pytest.mark.slow  # trains and draws
+
 SCRIPTS = Path(__file__).parents[2] / "scripts"
 
 
