@@ -17,6 +17,8 @@ from isl.cli import main, options, train
 from isl.model.model import Model
 from tests.support import made_runs
 
+pytestmark = pytest.mark.slow  # runs the examples of the documentation
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)

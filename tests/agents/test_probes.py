@@ -14,6 +14,8 @@ from isl import agents
 from isl.training.compiled import compile_training
 from tests.support.probes import CELLS, GAMMA, PROBES, Probes, known_values
 
+pytestmark = pytest.mark.slow  # trains every agent
+
 COMMON = {"gamma": GAMMA, "hidden": (32, 32), "batch_size": 64, "learning_starts": 256}
 SETTINGS = {
     # κ is small, so that v* is all but max q̂.

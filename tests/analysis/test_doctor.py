@@ -12,6 +12,8 @@ from isl.experiments.running.runner import run_cohort
 from isl.experiments.spec import resolve
 from isl.storage import run_folder, tensorboard
 
+pytestmark = pytest.mark.slow  # trains a run for each fault
+
 SMALL = {"batch_size": 32, "learning_starts": 64, "replay_capacity": 20_000, "hidden": [16]}
 QUICK = {"lr_q": 3e-3, "lr_rho": 3e-3, "lr_ell": 3e-3}  # a small Deep Sea in a short time
 

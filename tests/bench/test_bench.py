@@ -18,6 +18,8 @@ from isl.bench.limit import isl_products
 from isl.bench.timing import Contestant, take_turns
 from isl.cli.main import main
 
+pytestmark = pytest.mark.slow  # compiles and measures
+
 
 def dot_flops(jaxpr):
     """Floating point operations of all products in a program, branches counted once."""

@@ -11,6 +11,8 @@ import pytest
 
 from isl.cli.main import COMMANDS, main
 
+pytestmark = pytest.mark.slow  # runs whole commands
+
 ISL = [sys.executable, "-c", "import sys; from isl.cli.main import main; sys.exit(main())"]
 
 

@@ -10,6 +10,8 @@ from isl.paper import table as results_table
 from isl.paper.reproductions import REPRODUCTIONS, Part, Reproduction
 from isl.storage import store
 
+pytestmark = pytest.mark.slow  # trains
+
 ROOT = Path(__file__).parents[2]
 
 

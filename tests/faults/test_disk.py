@@ -17,6 +17,8 @@ from isl.storage import run_folder, store
 from tests.support.fault_injection import write_run
 from tests.support.sweeps import command, ended, finish, hashes, start
 
+pytestmark = pytest.mark.slow  # runs whole commands on full disks
+
 SMALL = {"seeds": 1, "episodes": 300, "sizes": "3"}
 
 

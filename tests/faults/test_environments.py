@@ -18,6 +18,8 @@ from tests.faults import bad_envs
 from tests.faults.bad_envs import BAD, BAD_STEP
 from tests.support.sweeps import ISL, ROOT, finish
 
+pytestmark = pytest.mark.slow  # waits for environments that hang
+
 SAID = {
     "NanReward": "gave the reward nan, expected a finite number of 32 bits",
     "InfReward": "gave the reward -inf, expected a finite number of 32 bits",

@@ -22,6 +22,8 @@ from tests.faults.fuzz import save_small_model
 from tests.storage.test_checkpoint import HOSTILE, crafted, resealed, tensor
 from tests.support.fault_injection import write_run
 
+pytestmark = pytest.mark.slow  # starts a process per file
+
 ROOT = Path(__file__).parents[2]
 PICKLE = b"cos\nsystem\n(S'touch PWNED'\ntR."
 # door → (files in a short run, in a long one); 10,000 in all. Of checkpoints and tables there are

@@ -16,6 +16,8 @@ from isl.storage import run_folder, store
 from tests.support.fault_injection import recorded_steps
 from tests.support.sweeps import hashes
 
+pytestmark = pytest.mark.slow  # kills processes
+
 ROOT = Path(__file__).parents[2]
 # What is written, and how many steps that takes at least.
 SCENARIOS = {"checkpoint": 7, "model": 5, "run": 35, "finish": 20, "merge": 35}

@@ -16,6 +16,8 @@ import pytest
 from isl.cli.main import main
 from tests.support.sweeps import ROOT, after, command, ended, finish, hashes, start, tree, wait_for
 
+pytestmark = pytest.mark.slow  # sends signals to commands
+
 KINDS = ("SIGINT", "SIGTERM", "double SIGINT", "closed terminal")
 # Before Python has begun to run the command, a signal does what it does to any Python program.
 EARLY = {-signal.SIGINT, -signal.SIGTERM, -signal.SIGHUP}

@@ -13,6 +13,8 @@ from isl.status import Status
 from isl.storage import store
 from tests.support.sweeps import ISL, ROOT, after, finish, tree
 
+pytestmark = pytest.mark.slow  # trains for a while
+
 TASKS = ["deep_sea/3", "CartPole-v1"]
 LARGEST_LOG = 1 << 20
 

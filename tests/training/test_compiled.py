@@ -1,5 +1,6 @@
 """The compiled loop, driven with an agent that only counts: order, targets, streams, cohorts."""
 
+import re
 from functools import lru_cache
 
 import jax
@@ -9,6 +10,7 @@ import pytest
 
 from isl import agents, envs
 from isl.training.compiled import NEVER, compile_training
+from isl.training.compiled_loop import CompiledLoop, Programs
 from tests.support import counting_agent
 
 
@@ -130,6 +132,58 @@ def test_a_value_that_is_not_finite_is_noticed_at_its_update():
     assert state.seeds.diverged_at[0] == NEVER
 
 
+def test_a_learner_that_is_not_finite_has_diverged_though_its_metrics_are():
+    """Looked at after each chunk, for each seed of a cohort by itself."""
+    env = envs.make("deep_sea/3")
+    agent = counting_agent.make(counting_agent.Config(), env.observation_space, env.num_actions)
+
+    def update(learner, target, batch, key):
+        after, metrics = agent.update(learner, target, batch, key)
+        lost = (learner.updates == 998) & (jax.random.uniform(key) < 0.5)  # of some seeds only
+        return after._replace(rewards=jnp.where(lost, jnp.inf, after.rewards)), metrics
+
+    loop = CompiledLoop(Programs(env, agent._replace(update=update), 6), range(6))
+    for expected in ({None}, {None}, {None, 999}):  # the random start, updates 0–499, 500–999
+        loop.chunk(0)
+        assert {loop.diverged_at(seed) for seed in range(6)} == expected
+    lost = [not np.isfinite(loop.learner_of(seed).rewards).all() for seed in range(6)]
+    assert lost == [loop.diverged_at(seed) is not None for seed in range(6)]
+
+
+def test_a_cohort_continues_with_the_same_bits_in_any_company():
+    """Seeds saved one by one, restored into a wider cohort; metrics are means since the last."""
+    env = envs.make("deep_sea_stochastic/4")
+    agent = counting_agent.make(counting_agent.Config(), env.observation_space, env.num_actions)
+    whole = CompiledLoop(Programs(env, agent, 2), [3, 5])
+    first = CompiledLoop(Programs(env, agent, 3), [5, 3])
+    for _ in range(2):
+        whole.chunk(0)
+        first.chunk(0)
+    assert first.read_metrics(1) == {"metric": 0.0}
+    assert first.read_metrics(1) == {}
+    saved = [(jax.device_get(first.learner_of(i)), first.state(i)) for i in (1, 0)]
+    again = CompiledLoop(Programs(env, agent, 3), [3, 5])
+    again.restore_all(saved)
+    assert (again.steps, again.updates) == (whole.steps, whole.updates)
+    for ours, theirs in zip(again.chunk(0), whole.chunk(0), strict=True):
+        np.testing.assert_array_equal(ours.reward, theirs.reward)
+    for seed in (0, 1):
+        a, b = (jax.tree.leaves((x.learner_of(seed), x.state(seed))) for x in (again, whole))
+        assert all(np.array_equal(x, y) for x, y in zip(a, b, strict=True))
+
+
+def copies_in_loops(text, size):
+    """Copies of arrays of so many rows in the bodies of loops of a compiled program's text."""
+    blocks = text.split("\n\n")
+    bodies = {name for line in text.split("\n") for name in re.findall(r"body=%?([\w.\-]+)", line)}
+    assert bodies, "the dump names no loop"
+    found = [b for b in blocks if b.lstrip("%").split(" ")[0] in bodies]
+    assert len(found) == len(bodies), "a loop's body is not in the dump"
+    lines = [line for block in found for line in block.split("\n")]
+    assert any(f"[{size}" in line for line in lines), "the buffer is in no loop"
+    return [x for x in lines if re.search(rf"\[{size}[\],].* copy\(", x)]
+
+
 def test_nothing_large_is_copied_per_step():
     """The replay buffer is written in place: no copy of its shape inside the compiled loops."""
     env = envs.make("deep_sea/3")
@@ -137,12 +191,17 @@ def test_nothing_large_is_copied_per_step():
     agent = counting_agent.make(config, env.observation_space, env.num_actions)
     program = compile_training(env, agent, 100)
     text = program.chunk.lower(program.shapes(1)).compile().as_text()
-    loops = [block for block in text.split("\n\n") if "while" in block.split("\n")[0].lower()]
-    bodies = [b for b in text.split("\n\n") if "region" in b.split("\n")[0]]
-    copies = [
-        line
-        for block in loops + bodies
-        for line in block.split("\n")
-        if " copy(" in line and "77777]" in line.split(" copy(")[0]
-    ]
+    copies = copies_in_loops(text, 77_777)
     assert not copies, copies[:3]
+
+
+def test_a_copy_in_a_loop_is_seen():
+    """Two buffers that change places cannot both be written in place."""
+
+    def swap(i, buffers):
+        one, two = buffers
+        return two, one.at[i].set(two[i] + 1)
+
+    start = (jnp.zeros(77_777), jnp.ones(77_777))
+    swapped = jax.jit(lambda n, x: jax.lax.fori_loop(0, n, swap, x))
+    assert copies_in_loops(swapped.lower(9, start).compile().as_text(), 77_777)

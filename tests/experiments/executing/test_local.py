@@ -16,6 +16,8 @@ from isl.status import ExitCode, Status
 from isl.storage import files, run_folder, store
 from tests.support.sweeps import at_work, command, finish, hashes, kill, start, tree, wait_for
 
+pytestmark = pytest.mark.slow  # starts and kills workers
+
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):

@@ -17,6 +17,8 @@ from isl.storage import run_folder, store
 from tests.support import ray_nodes
 from tests.support.sweeps import command, finish, hashes, start, tree, wait_for
 
+pytestmark = pytest.mark.slow  # starts Ray
+
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason="Ray is not installed: pip install 'isl[ray]'"
 )

@@ -9,6 +9,8 @@ from isl.experiments.spec import RunSpec, resolve
 from isl.status import Status
 from isl.storage import run_folder, store
 
+pytestmark = pytest.mark.slow  # trains runs again and again
+
 SMALL = {"hidden": [8, 8], "batch_size": 8, "learning_starts": 20, "replay_capacity": 200}
 
 

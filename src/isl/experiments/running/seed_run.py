@@ -75,7 +75,7 @@ class SeedRun:
 
     def load(self, loop: Loop) -> tuple[Any, dict[str, Any]] | None:
         """The learner and the loop's state in the latest checkpoint; the rest is put in place."""
-        learner = jax.eval_shape(lambda: loop.learner)
+        learner = jax.eval_shape(loop.agent.init, jax.random.key(0))
         snaps = self.snapshots.template() if self.snapshots is not None else {}
         records = (self.episodes.state(), self.episodes.columns_template())
         found = checkpoint.latest(self.path, (learner, loop.template(), records, snaps))
