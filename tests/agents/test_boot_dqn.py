@@ -18,9 +18,8 @@ MEMBERS = 3
 CONFIG = boot_dqn.Config(hidden=(7, 6), lr=0.1, gamma=0.9, ensemble=MEMBERS, prior_scale=2.0)
 
 
-def masked(agent, learner, space):
-    """The batch as `observe` stores it, with masks made by hand."""
-    batch = twin.transitions(space)
+def stored(agent, learner, batch):
+    """The batch as `observe` stores it, with members' masks made by hand."""
     store = jax.vmap(lambda one: agent.observe(learner, one, jax.random.key(0))[1])
     mask = np.random.default_rng(5).integers(0, 2, (len(batch.reward), MEMBERS)).astype(bool)
     return twin.hurried(store)(batch)._replace(mask=jnp.asarray(mask))
@@ -38,11 +37,12 @@ def prior_of(space, learner, member, obs):
     return CONFIG.prior_scale * forward(layers, rows_of(space, obs))[0]
 
 
-@pytest.mark.parametrize("space", twin.SPACES.values(), ids=twin.SPACES)
-def test_one_update_equals_the_twin(space):
+@pytest.mark.parametrize(("space", "masked"), twin.CASES.values(), ids=twin.CASES)
+def test_one_update_equals_the_twin(space, masked):
     agent = boot_dqn.make(CONFIG, space, twin.ACTIONS)
     learner, target = twin.learner_and_target(agent)
-    batch = masked(agent, learner, space)
+    steps = twin.masked(twin.transitions(space)) if masked else twin.transitions(space)
+    batch = stored(agent, learner, steps)
 
     after, _ = twin.hurried(agent.update)(learner, target, batch, jax.random.key(2))
 
@@ -70,7 +70,7 @@ def test_members_are_independent():
     together = boot_dqn.make(CONFIG, space, twin.ACTIONS)
     alone = boot_dqn.make(CONFIG.replace({"ensemble": 1}), space, twin.ACTIONS)
     learner, target = twin.learner_and_target(together)
-    batch, k = masked(together, learner, space), 1
+    batch, k = stored(together, learner, twin.transitions(space)), 1
     pick = lambda tree: jax.tree.map(lambda x: x[k : k + 1] if x.ndim else x, tree)  # noqa: E731
     lone, lone_target = pick(learner), pick(target)
     kept = {name: getattr(batch, name)[:, k : k + 1] for name in ("mask", "prior_tm1", "prior_t")}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
+from isl import DQN
 from isl.agents import dqn
 from isl.agents.base import Transition
 from tests.reference import agents as reference
@@ -15,13 +16,13 @@ from tests.reference.networks import adam_step, forward
 from tests.support import twin
 
 
-@pytest.mark.parametrize("space", twin.SPACES.values(), ids=twin.SPACES)
+@pytest.mark.parametrize(("space", "masked"), twin.CASES.values(), ids=twin.CASES)
 @pytest.mark.parametrize("double_q", [False, True], ids=["max", "double"])
-def test_one_update_equals_the_twin(space, double_q):
+def test_one_update_equals_the_twin(space, masked, double_q):
     cfg = dqn.Config(hidden=(7, 6), lr=0.1, gamma=0.9, double_q=double_q)
     agent = dqn.make(cfg, space, twin.ACTIONS)
     learner, target = twin.learner_and_target(agent)
-    batch = twin.transitions(space)
+    batch = twin.masked(twin.transitions(space)) if masked else twin.transitions(space)
 
     after, metrics = twin.hurried(agent.update)(learner, target, batch, jax.random.key(2))
 
@@ -68,3 +69,11 @@ def test_epsilon_greedy_draws_each_action_as_often_as_it_should():
     draws = twin.hurried(jax.vmap(lambda key: dqn.epsilon_greedy(q, 0.3, key)))(keys)
     shares = np.bincount(np.asarray(draws), minlength=3) / len(keys)
     np.testing.assert_allclose(shares, [0.1, 0.8, 0.1], atol=0.01)
+
+
+def test_it_has_tables_too():
+    model = DQN("FrozenLake-v1", lr_codes=0.01, seed=0)
+    model.learn(300, progress_bar=False)
+    assert np.isfinite(np.asarray(model.inspect(np.arange(16))["q"])).all()
+    assert model.config.to_dict()["lr_codes"] == 0.01
+    assert "lr_codes" not in DQN("FrozenLake-v1").config.to_dict()

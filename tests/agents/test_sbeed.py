@@ -52,3 +52,17 @@ def test_it_samples_its_policy_and_exploits_the_likeliest_action():
     twin.assert_same(twin.hurried(agent.inspect)(learner, obs)["policy"], policy)
     np.testing.assert_allclose(twin.shares(agent, learner, obs), policy, atol=0.015)
     assert int(twin.hurried(agent.exploit)(learner, obs)) == policy.argmax()
+
+
+def test_a_mask_does_not_enter_the_update():
+    """The target is V(s′), which no action of s′ enters."""
+    space = twin.SPACES["discrete"]
+    agent = sbeed.make(sbeed.Config(hidden=(7, 6)), space, twin.ACTIONS)
+    learner, _ = twin.learner_and_target(agent)
+    batch = twin.transitions(space)
+    afters = [
+        twin.hurried(agent.update)(learner, (), one, jax.random.key(2))
+        for one in (batch, twin.masked(batch))
+    ]
+    for a, b in zip(*map(jax.tree.leaves, afters), strict=True):
+        np.testing.assert_array_equal(a, b)

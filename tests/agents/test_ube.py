@@ -32,10 +32,10 @@ def observed(agent, learner, batch, times=1):
     return learner
 
 
-@pytest.mark.parametrize("space", twin.SPACES.values(), ids=twin.SPACES)
-def test_one_update_equals_the_twin(space):
+@pytest.mark.parametrize(("space", "masked"), twin.CASES.values(), ids=twin.CASES)
+def test_one_update_equals_the_twin(space, masked):
     agent = ube.make(CONFIG, space, twin.ACTIONS)
-    batch = twin.transitions(space)
+    batch = twin.masked(twin.transitions(space)) if masked else twin.transitions(space)
     learner, target = fresh(agent)
     learner = observed(agent, learner, batch)
 

@@ -10,7 +10,7 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from isl.nn import approximators
-from isl.nn.approximators import Approximators, Net
+from isl.nn.approximators import Approximators, Net, Place, step
 from isl.nn.networks import Network
 
 N, PERIOD = 7, 3
@@ -26,7 +26,7 @@ def plain_training(nets, state, batches):
     networks = {
         name: Network(Discrete(N), (5, 4), net.outputs, net.bias) for name, net in NETS.items()
     }
-    view = nets.online(state, jnp.arange(N))
+    view = nets.to_train(state, nets.freeze(state), jnp.arange(N))
     params = {
         name: {
             "params": tree["params"]
@@ -68,23 +68,58 @@ def test_a_table_trains_as_whole_networks_do(small, monkeypatch):
 
     @jax.jit
     def update(state, target, obs, next_obs):
-        def loss(view, q_t):
-            return loss_of(nets.apply("q", view, obs), nets.apply("ell", view, obs), q_t)
+        def loss(reads):
+            q, ell, q_t = reads.online("q"), reads.online("ell"), reads.target("q")
+            return loss_of(q, ell, q_t), {"q_t": q_t}
 
-        view = nets.to_train(state, target, obs)
-        q_t = nets.apply("q", nets.frozen(state, target, next_obs), next_obs)
-        return nets.descend(state, view, jax.grad(loss)(view, q_t), obs)
+        return nets.step(state, target, obs, next_obs, loss)
 
     for t, (obs, next_obs) in enumerate(batches):
         if t % PERIOD == 0:
-            target = nets.freeze(state)
-        state = update(state, target, obs, next_obs)
-    everywhere = jnp.arange(N)
-    view = nets.online(state, everywhere)
+            target, frozen = nets.freeze(state), nets.read(state, jnp.arange(N))("q")
+        state, metrics = update(state, target, obs, next_obs)
+        np.testing.assert_allclose(metrics["q_t"], frozen[next_obs], rtol=0, atol=1e-6)
+    now = nets.read(state, jnp.arange(N))
     q, ell = plain_training(nets, start, batches)
-    np.testing.assert_allclose(nets.apply("q", view, everywhere), q, rtol=0, atol=2e-5)
-    np.testing.assert_allclose(nets.apply("ell", view, everywhere), ell, rtol=0, atol=2e-5)
+    np.testing.assert_allclose(now("q"), q, rtol=0, atol=2e-5)
+    np.testing.assert_allclose(now("ell"), ell, rtol=0, atol=2e-5)
     assert int(state.updates) == 60
+
+
+def test_ahead_is_the_present_network_without_gradients():
+    nets = Approximators(Discrete(N), (5, 4), NETS)
+    state = nets.init(jax.random.key(0))
+    obs, next_obs = jnp.asarray([0, 1]), jnp.asarray([2, 2])
+    seen = {}
+
+    def loss(reads):
+        seen["ahead"] = reads.ahead("q")
+        return jnp.sum(seen["ahead"]) + 0.0 * jnp.sum(reads.online("ell")), {"q": seen["ahead"]}
+
+    after, metrics = nets.step(state, nets.freeze(state), obs, next_obs, loss)
+    np.testing.assert_allclose(metrics["q"], nets.read(state, next_obs)("q"), rtol=0, atol=1e-6)
+    everywhere = jnp.arange(N)
+    moved = nets.read(after, everywhere)("q") - nets.read(state, everywhere)("q")
+    np.testing.assert_array_equal(moved, np.zeros_like(moved))
+
+
+def test_one_loss_trains_two_sets_as_if_they_were_alone():
+    space, obs = Discrete(N), jnp.asarray([0, 3, 3])
+    one, two = (Approximators(space, (5, 4), {k: NETS[k]}) for k in ("q", "ell"))
+    states = [nets.init(jax.random.key(i)) for i, nets in enumerate((one, two))]
+    places = [
+        Place(nets, state, nets.freeze(state), obs, obs)
+        for nets, state in zip((one, two), states, strict=True)
+    ]
+    q_loss = lambda reads: (jnp.sum(reads.online("q") ** 2), {})  # noqa: E731
+    ell_loss = lambda reads: (jnp.sum(reads.online("ell") ** 2), {})  # noqa: E731
+    both, _ = step(places, lambda q, ell: (q_loss(q)[0] + ell_loss(ell)[0], {}))
+    alone = [
+        nets.step(state, nets.freeze(state), obs, obs, loss)[0]
+        for nets, state, loss in zip((one, two), states, (q_loss, ell_loss), strict=True)
+    ]
+    for a, b in zip(*map(jax.tree.leaves, (both, alone)), strict=True):
+        np.testing.assert_allclose(a, b, rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("space", [Discrete(N), Box(-1, 1, (2,), np.float32)], ids=["table", "box"])
@@ -92,20 +127,29 @@ def test_of_several_members_one_learns_at_a_time(space):
     nets = Approximators(space, (5, 4), {"ell": NETS["ell"]}, members=3)
     state = nets.init(jax.random.key(0))
     obs = jnp.arange(4) if isinstance(space, Discrete) else jnp.ones((4, 2))
-    outputs = lambda s: [nets.apply("ell", nets.online(s, obs, m), obs) for m in range(3)]  # noqa: E731
+    outputs = lambda s: [nets.read(s, obs, m)("ell") for m in range(3)]  # noqa: E731
     before = outputs(state)
     assert not np.array_equal(before[0], before[1])
-    view = nets.to_train(state, nets.freeze(state), obs, 1)
-    grads = jax.grad(lambda v: jnp.sum(nets.apply("ell", v, obs)))(view)
-    state = nets.descend(state, view, grads, obs, 1)
+    target = nets.freeze(state)
+    place = Place(nets, state, target, obs, obs, member=1)
+    (state,), _ = step([place], lambda reads: (jnp.sum(reads.online("ell")), {}))
     after = outputs(state)
     for member in range(3):
         assert np.array_equal(before[member], after[member]) == (member != 1)
     np.testing.assert_array_equal(state.updates, [0, 1, 0])
     # The target still is what it was.
-    frozen = nets.frozen(
-        state, nets.freeze(state)._replace(updates=jnp.zeros(3, jnp.int32)), obs, 1
-    )
-    if isinstance(space, Discrete):
-        kept = nets.apply("ell", frozen._replace(params=view.params), obs)
-        np.testing.assert_allclose(kept, before[1], rtol=0, atol=1e-7)
+    kept = nets.evaluate("ell", nets.frozen(state, target, obs, 1), obs)
+    np.testing.assert_allclose(kept, before[1], rtol=0, atol=1e-7)
+
+
+@pytest.mark.parametrize("linear", [0.0, 0.01])
+@pytest.mark.parametrize("space", [Discrete(N), Box(-1, 1, (2,), np.float32)], ids=["table", "box"])
+def test_outputs_can_be_scaled(space, linear):
+    nets = Approximators(space, (8,), {"q": Net(3, 1e-3), "v": Net(1, 1e-3)}, linear=linear)
+    state = nets.init(jax.random.key(0))
+    obs = jnp.arange(4) if isinstance(space, Discrete) else jnp.ones((4, 2))
+    for name in ("q", "v"):
+        once = nets.read(state, obs)(name)
+        scaled = nets.read(nets.scaled(state, jnp.float32(3.0)), obs)(name)
+        assert once.shape[-1] == nets.nets[name].outputs
+        np.testing.assert_allclose(scaled, 3 * once, rtol=1e-5)

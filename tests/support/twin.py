@@ -18,6 +18,11 @@ from tests.reference.networks import Adam, Layers, layers_of, rows_of
 
 ACTIONS = 3
 SPACES = {"discrete": Discrete(5), "box": Box(-2, 2, (2, 2), np.float32)}
+CASES = {  # a space, and whether some actions are masked there
+    "discrete": (SPACES["discrete"], False),
+    "box": (SPACES["box"], False),
+    "masked": (SPACES["discrete"], True),
+}
 TOLERANCE = 1e-5
 
 
