@@ -12,7 +12,7 @@ from typing import Any
 from isl import envs
 from isl.agents.config import Config, types_of
 from isl.errors import UsageError
-from isl.experiments.executing.plan import Job, Supervision
+from isl.experiments.executing.plan import Job, Settings, Supervision
 from isl.status import ExitCode
 
 EXECUTORS = ("local", "ray")
@@ -168,16 +168,19 @@ def execute(
     if options.executor != "ray" and (options.ray_address or options.ray_no_authentication):
         raise UsageError("--ray-address and --ray-no-authentication need --executor ray")
     check_step_timeout(options, jobs)
-    names = ("workers", "snapshots", "checkpoint_seconds", "step_timeout")
-    settings = {name: getattr(options, name) for name in names if hasattr(options, name)}
-    settings["supervision"] = supervision
+    named = {name: getattr(options, name) for name in Settings._fields if hasattr(options, name)}
+    wanted: dict[str, Any] = {
+        "workers": options.workers,
+        "settings": Settings(**named),
+        "supervision": supervision,
+    }
     if options.executor == "local":
         from isl.experiments.executing.local import run_locally
 
-        return run_locally(jobs, options.out, **settings)
+        return run_locally(jobs, options.out, **wanted)
     from isl.experiments.executing.ray import run_on_ray
 
     authenticate = not options.ray_no_authentication
     return run_on_ray(
-        jobs, options.out, address=options.ray_address, authenticate=authenticate, **settings
+        jobs, options.out, address=options.ray_address, authenticate=authenticate, **wanted
     )

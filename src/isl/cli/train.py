@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from isl import agents
 from isl.cli import options as shared
 from isl.experiments import presets
-from isl.experiments.executing.local import Job, run_locally
+from isl.experiments.executing.local import run_locally
+from isl.experiments.executing.plan import Job, Settings
 from isl.experiments.spec import observation_space, resolve
 from isl.experiments.sweep import cohorts
 from isl.status import ExitCode
@@ -47,10 +48,5 @@ def run(options: argparse.Namespace) -> ExitCode:
         print(note, file=sys.stderr)
     jobs = [Job(spec, some) for some in cohorts(shared.seeds(options), spec.cohort_width)]
     shared.check_step_timeout(options, jobs)
-    return run_locally(
-        jobs,
-        options.out,
-        workers=options.workers,
-        snapshots=options.snapshots,
-        step_timeout=options.step_timeout,
-    )
+    settings = Settings(snapshots=options.snapshots, step_timeout=options.step_timeout)
+    return run_locally(jobs, options.out, workers=options.workers, settings=settings)

@@ -79,16 +79,14 @@ def run_locally(
     root: Path,
     *,
     workers: int | None = None,
-    snapshots: bool = False,
-    checkpoint_seconds: float | None = None,
-    step_timeout: float | None = None,
+    settings: Settings | None = None,
     supervision: Supervision | None = None,
 ) -> ExitCode:
     """Run all jobs, show how they go, and return the exit code of the command that wanted them."""
     if workers is not None and workers < 1:
         raise UsageError(f"--workers must be at least 1, got {workers}")
     plan = Plan(jobs, root, supervision)
-    pool = _Pool(plan, Settings(snapshots, checkpoint_seconds, step_timeout))
+    pool = _Pool(plan, settings or Settings())
     most = workers or max(len(cores.available()), 1)
     with plan.display, stop_requests() as stop:
         try:

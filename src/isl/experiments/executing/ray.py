@@ -56,9 +56,7 @@ def run_on_ray(
     address: str | None = None,
     authenticate: bool = True,
     workers: int | None = None,
-    snapshots: bool = False,
-    checkpoint_seconds: float | None = None,
-    step_timeout: float | None = None,
+    settings: Settings | None = None,
     supervision: Supervision | None = None,
 ) -> ExitCode:
     """Like `run_locally`, on Ray: on the cluster at `address`, or on one started here for it."""
@@ -77,8 +75,7 @@ def run_on_ray(
         )
         hub = ray.remote(Hub).options(num_cpus=0, scheduling_strategy=here).remote()
         task = ray.remote(run_task).options(num_cpus=1, max_retries=RETRIES)
-        settings = Settings(snapshots, checkpoint_seconds, step_timeout)
-        cluster = _Cluster(ray, plan, token, task, hub, settings, workers)
+        cluster = _Cluster(ray, plan, token, task, hub, settings or Settings(), workers)
         with plan.display, stop_requests() as stop:
             while not stop.count and (cluster.flying or plan.unfinished):
                 plan.look_again()

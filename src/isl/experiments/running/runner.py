@@ -44,6 +44,7 @@ class _Conduct:
 
 
 # Eight parameters: five of them are independent wishes of a caller, each with a default.
+# Many parameters: whoever runs a cohort by hand, as tests do, sets one or two of them by name.
 def run_cohort(
     spec: RunSpec,
     seeds: list[int],
