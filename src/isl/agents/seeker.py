@@ -186,7 +186,13 @@ def _ell_networks(
     if _is_vector(space):
         features = fourier_space(cfg.ell_features)
         ell = isl.ell_networks(cfg, features, num_actions, linear=cfg.lr_codes)
-        return ell, lambda obs: for_linear(fourier(obs, cfg.ell_features))
+        axes = len(space.shape or ())
+
+        def encode(obs: jax.Array) -> jax.Array:
+            flat = obs.reshape(*obs.shape[: obs.ndim - axes], -1)
+            return for_linear(fourier(flat, cfg.ell_features))
+
+        return ell, encode
     linear = cfg.lr_codes if isinstance(space, Discrete) else 0.0
     return isl.ell_networks(cfg, space, num_actions, linear=linear), lambda obs: obs
 
