@@ -56,14 +56,15 @@ def test_a_long_run_stays_below_a_megabyte(tmp_path):
         if log.due(episode):
             log.add(episode, episode * 50, many)
             written += 1
+    log.close()
     (file,) = (tmp_path / tensorboard.FOLDER).iterdir()
     assert written == tensorboard.ROWS + 1
     assert file.stat().st_size < 1 << 20
 
 
 def test_a_continued_run_voids_what_came_after_its_checkpoint(tmp_path):
-    tensorboard.RunLog(tmp_path, 100, 0, 0)
-    tensorboard.RunLog(tmp_path, 100, 40, 800)
+    tensorboard.RunLog(tmp_path, 100, 0, 0).close()
+    tensorboard.RunLog(tmp_path, 100, 40, 800).close()
     second = sorted((tmp_path / tensorboard.FOLDER).iterdir())[1]
     assert rows(second)[1].step == 800
     assert rows(second)[1].session_log.status == 1  # START: TensorBoard drops later steps

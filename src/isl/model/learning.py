@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 from isl.model.callbacks import MaybeCallback, as_callback
@@ -38,7 +39,7 @@ def learn(
     begin, end = model.num_timesteps, model.num_timesteps + total_timesteps
     logged = _now(model)
     watching.on_training_start()
-    with Bar(total_timesteps, progress_bar) as bar:
+    with closing(model.logger), Bar(total_timesteps, progress_bar) as bar:
         going_on = True
         while going_on and model.num_timesteps < end:
             watching.on_rollout_start()
@@ -50,8 +51,7 @@ def learn(
                 logged = _log(model, loop, logged)
             bar.update(model.num_timesteps - begin, model.episodes)
         bar.update(model.num_timesteps - begin, model.episodes, last=True)
-    _log(model, loop, logged)
-    model.logger.close()
+        _log(model, loop, logged)
     watching.on_training_end()
 
 

@@ -91,7 +91,11 @@ def run_cohort(
         if todo:
             loops = _compiled_loops if spec.timesteps is None else _host_loops
             for loop, runs in loops(spec, todo, conduct):
-                _drive(loop, runs, conduct)
+                with contextlib.ExitStack() as logs:
+                    for run in runs:
+                        log = RunLog(run.path, run.budget, run.done, loop.steps)
+                        run.log = logs.enter_context(contextlib.closing(log))
+                    _drive(loop, runs, conduct)
         outcome.update({run.seed: run.status for run in todo})
     return outcome
 
@@ -136,15 +140,13 @@ def _host_loops(
 
 def _drive(loop: Loop, runs: list[SeedRun], conduct: _Conduct) -> None:
     """Bring the runs of a loop to their ends, or to a checkpoint if asked to stop."""
-    for run in runs:
-        run.log = RunLog(run.path, run.budget, run.done, loop.steps)
     saved = time.monotonic()
     while active := {i: run for i, run in enumerate(runs) if run.status is Status.RUNNING}:
         if conduct.should_stop():
             for position, run in active.items():
                 run.save(loop, position)
                 run.status = Status.INTERRUPTED
-            break
+            return
         seconds, updates = loop.seconds, loop.updates
         steps = _chunk(loop, active)
         elapsed = max(loop.seconds - seconds, 1e-9)
@@ -162,9 +164,6 @@ def _drive(loop: Loop, runs: list[SeedRun], conduct: _Conduct) -> None:
                 if run.status is Status.RUNNING:
                     run.save(loop, position)
             saved = time.monotonic()
-    for run in runs:
-        if run.log is not None:
-            run.log.close()
 
 
 def _judge(loop: Loop, position: int, run: SeedRun) -> None:
