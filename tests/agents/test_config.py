@@ -1,13 +1,27 @@
+"""Hyper-parameters: what is checked, what the presets say, and what would have no effect."""
+
+from __future__ import annotations
+
 import dataclasses
 
+import jax
+import jax.numpy as jnp
+import numpy as np
 import pytest
+from gymnasium.spaces import Box, Discrete
 
-from isl import agents
+from isl import DQN, Seeker, agents
+from isl import ISL as ISLModel
+from isl.agents.base import Transition
 from isl.errors import UsageError
 from isl.experiments import presets
 from isl.experiments.spec import resolve
+from isl.nn.networks import WithTorso, dummy_observation
 
 ISL = agents.load("isl").Config
+PEERS = ("boot_dqn", "ube", "sbeed", "dqn")
+TABLE, VECTOR = Discrete(5), Box(-1, 1, (3,), np.float32)
+IMAGE = Box(0, 255, (8, 8, 1), np.uint8)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +61,8 @@ def test_config_survives_json_values():
 @pytest.mark.parametrize("preset", presets.names())
 def test_presets_are_valid_for_their_agents(preset):
     sections = presets.load(preset)
-    of_isl_alone = preset == presets.ELSEWHERE or preset.endswith("_tables")
-    assert set(sections) == ({"isl"} if of_isl_alone else set(agents.AGENTS))
+    own = {"isl_tables"} if preset.endswith("_tables") else {"isl", *PEERS}
+    assert set(sections) == own
     for agent, section in sections.items():
         agents.load(agent).Config().replace(section)
 
@@ -74,14 +88,143 @@ def test_presets_are_the_papers_tables():
     [("deep_sea", {"lr_codes": 1e-3}), ("deep_sea_stochastic", {"lr_codes": 5e-4, "steps": 2})],
 )
 def test_tables_differ_from_the_paper_in_few_numbers(family, changes):
-    paper, tables = (presets.load(name)["isl"] for name in (family, f"{family}_tables"))
+    paper, tables = presets.load(family)["isl"], presets.load(f"{family}_tables")["isl_tables"]
     assert tables == paper | changes
 
 
-def test_every_field_is_documented():
-    for agent in agents.AGENTS:
-        for option in dataclasses.fields(agents.load(agent).Config):
-            assert option.metadata["help"]
+@pytest.mark.parametrize("agent", ["isl", "isl_tables", "isl_authors"])
+def test_a_variant_of_isl_takes_the_papers_preset(agent):
+    paper = presets.load("deep_sea_stochastic")["isl"]
+    assert presets.values(None, "deep_sea_stochastic/4", agent, Discrete(16)) == paper
+
+
+@pytest.mark.parametrize(
+    ("preset", "agent", "said"),
+    [
+        ("atuo", "isl", "unknown preset 'atuo'; known: cartpole_swingup, deep_sea"),
+        ("deep_sea_tables", "dqn", "nothing for agent 'dqn'; it has isl_tables"),
+        ("deep_sea", "seeker", "nothing for agent 'seeker'; it has isl"),
+    ],
+)
+def test_presets_that_are_not_there_are_named(preset, agent, said):
+    with pytest.raises(UsageError, match=said):
+        presets.values(preset, "CartPole-v1", agent, VECTOR)
+
+
+def test_beyond_the_paper_isl_takes_the_preset_of_such_observations_and_seeker_its_defaults():
+    for task, preset in (("FrozenLake-v1", "deep_sea"), ("MountainCar-v0", "cartpole_swingup")):
+        paper = ISL().replace(presets.load(preset)["isl"])
+        assert resolve(task, "isl", {}).config() == paper
+        assert resolve(task, "seeker", {}).config() == agents.load("seeker").Config()
+
+
+@pytest.mark.parametrize("agent", agents.AGENTS)
+def test_every_option_is_documented_and_few_are_basic(agent):
+    options = dataclasses.fields(agents.load(agent).Config)
+    assert all(option.metadata["help"] for option in options)
+    basic = [option.name for option in options if option.metadata["basic"]]
+    assert {"gamma", "replay_capacity"} <= set(basic)
+    assert len(basic) <= 8 < len(options)
+
+
+def test_a_later_option_is_told_once_it_is_changed():
+    plain = agents.load("dqn").Config()
+    assert "lr_codes" not in plain.to_dict()
+    changed = plain.replace({"lr_codes": 0.5})
+    assert changed.to_dict()["lr_codes"] == 0.5
+    assert plain.replace(changed.to_dict()) == changed
+
+
+@pytest.mark.parametrize(
+    ("option", "agent"),
+    [
+        ("ell_gamma", "seeker"),
+        ("greedy_values", "seeker"),
+        ("lr_codes", "isl_tables"),
+        ("ell_ensemble", "isl_authors"),
+        ("double_ell", "isl_authors"),
+    ],
+)
+def test_an_option_that_moved_names_its_agent(option, agent):
+    said = f"unknown hyper-parameter '{option}'; it is an option of the agent {agent}"
+    with pytest.raises(UsageError, match=said):
+        ISL().replace({option: 1})
+
+
+RATES = dict.fromkeys(("lr_q", "lr_rho", "lr_ell"), 0.7)
+NO_EFFECT = {  # agent, space, and the options that do nothing there
+    "isl-table": ("isl", TABLE, {}),
+    "isl_authors-vector": ("isl_authors", VECTOR, {}),
+    "isl_tables": ("isl_tables", TABLE, RATES | {"hidden": (9,), "ell_bias": True}),
+    "seeker-table": (
+        "seeker",
+        TABLE,
+        RATES | {"hidden": (9,), "ell_bias": True, "ell_features": 9},
+    ),
+    "seeker-vector": ("seeker", VECTOR, {"lr_ell": 0.7, "ell_bias": True}),
+    "seeker-image": ("seeker", IMAGE, {"lr_codes": 0.7, "ell_features": 9}),
+    "seeker-torso": ("seeker", WithTorso(TABLE, None), {"lr_codes": 0.7, "ell_features": 9}),
+    "boot_dqn-table": ("boot_dqn", TABLE, {}),
+    "ube-vector": ("ube", VECTOR, {}),
+    "sbeed-vector": ("sbeed", VECTOR, {"target_period": 9}),
+    "dqn-table": ("dqn", TABLE, {}),
+    "dqn-vector": ("dqn", VECTOR, {"lr_codes": 0.7}),
+}
+
+
+@pytest.mark.parametrize(("agent", "space", "useless"), NO_EFFECT.values(), ids=NO_EFFECT)
+def test_options_without_effect_are_refused(agent, space, useless):
+    config = agents.load(agent).Config()
+    names = {option.name for option in dataclasses.fields(config)}
+    assert useless.keys() <= names
+    config.check_given(names - useless.keys(), space)
+    for name in useless:
+        with pytest.raises(UsageError, match=f"{name} has no effect here: .*; leave it out"):
+            config.check_given([name], space)
+
+
+def test_the_control_on_a_table_has_one_rate():
+    config = agents.load("dqn").Config(lr_codes=0.1)
+    for name in ("hidden", "lr"):
+        with pytest.raises(UsageError, match=f"{name} has no effect here"):
+            config.check_given([name], TABLE)
+
+
+@pytest.mark.parametrize("case", ["isl_tables", "seeker-table", "seeker-vector", "dqn-vector"])
+def test_what_is_said_to_have_no_effect_has_none(case):
+    """The program of an update is the same, word for word."""
+    name, space, useless = NO_EFFECT[case]
+    module = agents.load(name)
+
+    def program(changes):
+        agent = module.make(module.Config(hidden=(4,), batch_size=2).replace(changes), space, 2)
+        obs = jnp.stack([dummy_observation(space)] * 2)
+        batch = Transition(obs, jnp.zeros(2, jnp.int32), jnp.ones(2), jnp.ones(2), obs)
+
+        def run(key):
+            learner = agent.init(key)
+            return agent.update(learner, agent.target(learner), batch, key)
+
+        return jax.jit(run).lower(jax.random.key(0)).as_text()
+
+    plain = program({})
+    assert program(useless) == plain
+    assert program({"gamma": 0.5}) != plain  # so that the comparison can fail
+
+
+@pytest.mark.parametrize(
+    ("model", "env", "options", "said"),
+    [
+        (Seeker, "FrozenLake-v1", {"hidden": (8,)}, "hidden has no effect here: tables have no"),
+        (Seeker, "CartPole-v1", {"ell_bias": True}, "ell_bias has no effect here"),
+        (Seeker, "CartPole-v1", {"normalize": True}, "Seeker normalises vectors by itself"),
+        (DQN, "CartPole-v1", {"lr_codes": 0.1}, "lr_codes has no effect here: it is the rate of"),
+        (ISLModel, "deep_sea/4", {"ell_gamma": 0.9}, "it is an option of the agent seeker"),
+    ],
+)
+def test_a_model_refuses_what_would_have_no_effect(model, env, options, said):
+    with pytest.raises(UsageError, match=said):
+        model(env, **options)
 
 
 def test_overrides_win_over_the_preset():

@@ -8,8 +8,13 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.cells import cell_len
 
+from isl.agents import AGENTS
 from isl.cli.main import COMMANDS, main
+from isl.envs.registry import TASKS
+from isl.experiments import presets
+from isl.status import ExitCode
 
 pytestmark = pytest.mark.slow  # runs whole commands
 
@@ -32,7 +37,15 @@ ISL = [sys.executable, "-c", "import sys; from isl.cli.main import main; sys.exi
         ("train deep_sea/10 --agent dqm", "did you mean dqn?"),
         ("train deep_sea/10 --agent no.such_agent", "no module named 'no'"),
         ("train deep_sea/10 --agent json.decoder", "has no Config and no make"),
-        ("train cartpole_swingup/1 --until-solved", "has no goal to visit"),
+        (
+            "train cartpole_swingup/1 --until-solved",
+            "tasks with a goal to visit; cartpole_swingup/1 has none",
+        ),
+        ("train FrozenLake-v1 --hidden 8", "hidden has no effect here: tables have no layers"),
+        ("train CartPole-v1 --lr-ell 0.1", "lr_ell has no effect here"),
+        ("train deep_sea/4 --agent sbeed --target-period 2", "target_period has no effect here"),
+        ("train deep_sea/4 --preset deep_sea_tables", "has nothing for agent 'isl'; it has isl_t"),
+        ("train deep_sea/4 --preset auto", "unknown preset 'auto'; known: cartpole_swingup"),
         ("train", "the following arguments are required: task"),
         ("trian deep_sea/10", "unknown command 'trian'; did you mean train?"),
     ],
@@ -51,21 +64,69 @@ def test_help_names_every_command(capsys):
     assert all(f"isl {name}" in printed for name in COMMANDS)
 
 
-def test_list_shows_agents_tasks_and_hyper_parameters(capsys, monkeypatch):
-    monkeypatch.setenv("COLUMNS", "200")
-    assert main(["list"]) == 0
-    printed = capsys.readouterr().out
-    for word in ("deep_sea_stochastic/20", "boot_dqn", "--kappa", "--mask-probability", "sbeed"):
-        assert word in printed
-
-
-def test_a_narrow_terminal_still_names_every_preset(capsys, monkeypatch):
+def test_list_shows_agents_tasks_and_presets(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["list"]) == 0
-    (line,) = re.findall(r"presets: [^┏]*", capsys.readouterr().out)
-    assert {"auto", "deep_sea", "deep_sea_tables", "deep_sea_stochastic_tables"} <= set(
-        re.findall(r"\w+", line)
+    printed = capsys.readouterr().out
+    assert all(name in printed for name in AGENTS)
+    assert all(family.example in printed for family in TASKS.values())
+    (line,) = re.findall(r"presets: [^.]*", printed)
+    assert set(presets.names()) <= set(re.findall(r"\w+", line))
+    assert max(map(cell_len, printed.splitlines())) <= 80
+
+
+def test_list_shows_the_options_of_agents_basic_ones_first(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["list", "isl", "boot_dqn"]) == 0
+    printed = capsys.readouterr().out
+    titles = ["basic options of isl", "advanced options of isl"]
+    titles += ["basic options of boot_dqn", "advanced options of boot_dqn"]
+    places = [printed.index(title) for title in titles]
+    assert places == sorted(places)
+    basic, advanced, bsp, others = (
+        printed[i:j] for i, j in zip(places, [*places[1:], len(printed)], strict=True)
     )
+    assert "--kappa" in basic
+    assert "--eta1" in advanced
+    assert "--ensemble" in bsp
+    assert "--mask-probability" in others
+    assert "preset cartpole_swingup: " in others
+    assert max(map(cell_len, printed.splitlines())) <= 80
+
+
+def test_help_of_train_has_both_groups_of_options(capsys):
+    with pytest.raises(SystemExit):
+        main(["train", "CartPole-v1", "--help"])
+    printed = capsys.readouterr().out
+    _, basic, advanced = re.split(r"\n(?:basic|advanced) options of seeker", printed)
+    assert "  --kappa X " in basic
+    assert "  --ell-gamma X " in advanced
+
+
+@pytest.mark.parametrize(
+    ("command", "agent"),
+    [
+        ("CartPole-v1", "seeker"),
+        ("deep_sea/3", "isl"),
+        ("cartpole_swingup/3 --workers 1", "isl"),
+        ("--seeds 2 CartPole-v1", "seeker"),
+        ("--hidden 8 8 --kappa 1e-3 CartPole-v1 --out somewhere", "seeker"),
+        ("--until-solved deep_sea/3", "isl"),
+        ("CartPole-v1 --agent isl", "isl"),
+        ("--agent=dqn CartPole-v1", "dqn"),
+    ],
+)
+def test_without_a_name_the_task_decides_which_agent_trains(command, agent, monkeypatch, capsys):
+    asked = []
+    monkeypatch.setattr(
+        "isl.cli.train.run_locally", lambda jobs, *_, **__: asked.append(jobs) or ExitCode.OK
+    )
+    assert main(["train", *command.split()]) == 0
+    ((first, *_),) = asked
+    assert first.spec.agent_name == agent
+    beyond_paper = agent == "isl" and "CartPole" in command
+    told = "ISL takes the paper's preset cartpole_swingup here; Seeker is the agent for"
+    assert capsys.readouterr().err.startswith(told) == beyond_paper
 
 
 def test_train_learns_repeats_its_bits_and_continues(tmp_path):

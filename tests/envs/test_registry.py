@@ -2,16 +2,56 @@
 
 import pytest
 
-from isl.envs import TASKS, is_compiled_task, make
 from isl.envs.cartpole_swingup import CartpoleSwingup
 from isl.envs.deep_sea import DeepSea
+from isl.envs.registry import (
+    TASKS,
+    TaskFamily,
+    family_of,
+    has_goal,
+    is_compiled_task,
+    make,
+    number_of,
+    parameters_of,
+)
 from isl.errors import UsageError
 
 
 def test_make_builds_the_task_that_is_named():
     assert make("deep_sea/20") == DeepSea(20)
     assert make("deep_sea_stochastic/8", mapping_seed=3) == DeepSea(8, True, 3)
-    assert make("cartpole_swingup/0", mapping_seed=3) == CartpoleSwingup(0)
+    assert make("cartpole_swingup/0") == CartpoleSwingup(0)
+
+
+def test_parameters_are_the_families_own():
+    assert parameters_of("deep_sea/4", {"mapping_seed": 3, "size": 9}) == {"mapping_seed": 3}
+    assert parameters_of("deep_sea/4", {"mapping_seed": None}) == {}
+    assert parameters_of("cartpole_swingup/0", {"mapping_seed": 3}) == {}
+    assert parameters_of("CartPole-v1", {"mapping_seed": 3}) == {}
+    with pytest.raises(UsageError, match="cartpole_swingup has no parameter 'mapping_seed'"):
+        make("cartpole_swingup/0", mapping_seed=3)
+    with pytest.raises(UsageError, match="deep_sea has no parameter 'seed'; it has mapping_seed"):
+        make("deep_sea/4", seed=3)
+
+
+def test_a_task_says_what_it_is():
+    assert family_of("deep_sea/7") is TASKS["deep_sea"]
+    assert family_of("CartPole-v1") is None
+    assert (number_of("deep_sea/7"), number_of("CartPole-v1")) == (7, None)
+    goals = {name: has_goal(family.example) for name, family in TASKS.items()}
+    assert goals == {"deep_sea": True, "deep_sea_stochastic": True, "cartpole_swingup": False}
+    assert not has_goal("CartPole-v1")
+    for family in TASKS.values():  # its goal is one of the facts that it records
+        assert family.goal is None or family.goal in {fact.name for fact in family.facts}
+
+
+def test_a_single_task_has_no_number(monkeypatch):
+    family = TaskFamily(lambda: DeepSea(3), "about", "title", "toy")
+    monkeypatch.setitem(TASKS, "toy", family)
+    assert make("toy") == DeepSea(3)
+    assert number_of("toy") is None
+    with pytest.raises(UsageError, match="toy has no number: leave out /3"):
+        make("toy/3")
 
 
 @pytest.mark.parametrize("family", TASKS)

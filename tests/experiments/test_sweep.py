@@ -41,10 +41,12 @@ def test_an_existing_result_keeps_its_folder_when_the_sweep_grows():
 
 
 def test_grid_values():
-    assert sweep.parse_grid(["kappa=1,13", "eta1=0,0.5", "sound=true,false", "hidden=50x50,9"]) == {
+    assert sweep.parse_grid(
+        ["kappa=1,13", "eta1=0,0.5", "ell_bias=true,false", "hidden=50x50,9"]
+    ) == {
         "kappa": [1, 13],
         "eta1": [0, 0.5],
-        "sound": [True, False],
+        "ell_bias": [True, False],
         "hidden": [[50, 50], 9],
     }
     assert sweep.parse_grid(["batch-size=4"]) == {"batch_size": [4]}
@@ -99,6 +101,8 @@ def test_a_file_says_the_same_as_options(tmp_path, monkeypatch):
         ("sweep deep_sea --sizes 3 --grid kappa=a", "--grid kappa: expected numbers"),
         ("sweep deep_sea --sizes 3 --grid kappa=1 kappa=2", "--grid names kappa twice"),
         ("sweep deep_sea --sizes 3 --grid kapa=1", "has no hyper-parameter 'kapa'; did you mean"),
+        ("sweep deep_sea --sizes 3 --grid ell_gamma=1", "it is an option of the agent seeker"),
+        ("sweep FrozenLake-v1 --grid hidden=8x8", "hidden has no effect here: tables have no"),
         ("sweep deep_sea --sizes 3 --grid kappa=-1", "kappa must be > 0, got -1"),
         ("sweep deep_sea --sizes 3 --kappa 1 --grid kappa=2", "given both in --grid and as"),
         ("sweep deep_sea --sizes 3 --agents isl dqn --kappa 1", "unknown option --kappa"),

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, MultiDiscrete
 
-from isl import DQN, ISL, SBEED, UBE, BootDQN
+from isl import DQN, ISL, SBEED, UBE, BootDQN, Seeker, load
 from isl.agents.wrappers.normalise_observations import Statistics, include, normalise
 from isl.errors import DamagedFile, UnsupportedFormat, UsageError
-from isl.model import load
+from isl.experiments import presets
 from isl.model.callbacks import BaseCallback, CheckpointCallback, EvalCallback
 from isl.storage import checkpoint
 
@@ -69,7 +69,7 @@ def test_an_image_environment_end_to_end():
     assert model.inspect(obs)["q"].shape == (2,)
 
 
-@pytest.mark.parametrize("model_class", [ISL, BootDQN, UBE, SBEED, DQN])
+@pytest.mark.parametrize("model_class", [Seeker, ISL, BootDQN, UBE, SBEED, DQN])
 def test_every_agent_predicts_and_is_inspected(model_class):
     model = model_class("CartPole-v1", **TINY)
     obs = np.zeros(4, np.float32)
@@ -99,6 +99,21 @@ def test_the_preset_of_a_task_is_the_default_and_can_be_overridden():
     assert (stochastic.config.steps, stochastic.config.kappa) == (10, 2.5)
     with pytest.raises(UsageError, match="did you mean kappa"):
         ISL("deep_sea/3", kapa=1.0)
+
+
+def test_isl_beyond_the_paper_takes_its_preset_and_names_seeker_in_one_line(caplog):
+    model = ISL("FrozenLake-v1", **TINY)
+    assert model.config == type(model.config)().replace(presets.load("deep_sea")["isl"] | TINY)
+    (line,) = caplog.messages
+    assert line == (
+        "ISL takes the paper's preset deep_sea here; "
+        "Seeker is the agent for environments that nobody tuned"
+    )
+    caplog.clear()
+    ISL("deep_sea/3", **TINY)  # the paper's own task
+    ISL("FrozenLake-v1", preset="deep_sea", **TINY)  # asked for
+    assert Seeker("FrozenLake-v1").config == type(Seeker("FrozenLake-v1").config)()
+    assert not caplog.messages
 
 
 @pytest.fixture(scope="module")
@@ -160,7 +175,7 @@ def test_without_the_replay_only_what_was_learned_is_kept(half, tmp_path):
 
 
 def test_a_model_of_another_agent_is_refused(half):
-    with pytest.raises(UsageError, match="holds a model of agent 'boot_dqn', expected isl"):
+    with pytest.raises(UsageError, match="holds a model of agent 'boot_dqn', expected 'isl'"):
         ISL.load(half[0])
 
 

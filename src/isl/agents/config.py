@@ -9,7 +9,7 @@ import dataclasses
 import difflib
 import math
 import typing
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
@@ -82,7 +82,7 @@ class Config:
         known = [option.name for option in dataclasses.fields(self)]
         for name in overrides:
             if name not in known:
-                raise UsageError(f"unknown hyper-parameter {name!r}; {_hint(name, known)}")
+                raise UsageError(f"unknown hyper-parameter {name!r}; {hint(name, known)}")
         return dataclasses.replace(self, **overrides)
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,7 +98,8 @@ class Config:
         ]
 
 
-def _hint(name: str, known: list[str]) -> str:
+def hint(name: str, known: Sequence[str]) -> str:
+    """What the user of an unknown option may have meant."""
     if name in MOVED:
         return f"it is an option of the agent {MOVED[name]}"
     close = difflib.get_close_matches(name, known, n=1)

@@ -31,8 +31,27 @@ def chosen_agent(argv: Sequence[str]) -> str:
             return argv[position + 1]
         if word.startswith("--agent="):
             return word.partition("=")[2]
-    tasks = [word for word in argv[:1] if not word.startswith("-")]
-    return default_agent(tasks[0]) if tasks else "isl"
+    task = _task(argv)
+    return default_agent(task) if task else "isl"
+
+
+def _task(argv: Sequence[str]) -> str | None:
+    """The task of a command line that is not parsed yet: a name that is no option's value."""
+    found = None
+    for before, word in zip(["", *argv], argv, strict=False):
+        if not word.startswith("-") and not _is_number(word):
+            found = word  # after a flag without a value, as in --until-solved TASK
+            if not before.startswith("-"):
+                break
+    return found
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def add_hyper_parameters(parser: argparse.ArgumentParser, config: type[Config], of: str) -> None:

@@ -51,9 +51,7 @@ def jobs_of(
     for name in grid:
         if not any(name in known for known in options.values()):
             everything = sorted({known for names in options.values() for known in names})
-            close = difflib.get_close_matches(name, everything, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(everything)}"
-            whose = ", ".join(agent_names)
+            hint, whose = config.hint(name, everything), ", ".join(agent_names)
             raise UsageError(f"--grid: {whose} has no hyper-parameter {name!r}; {hint}")
     found: dict[str, list[Job]] = {}
     for task, agent in itertools.product(tasks, agent_names):

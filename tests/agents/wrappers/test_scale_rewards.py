@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete
+from gymnasium.spaces import Discrete
 
-from isl import ISL
-from isl.agents import isl as agent_module
+from isl.agents import seeker
 from isl.agents.base import Transition
-from isl.agents.config import Config
 from isl.agents.wrappers.scale_rewards import MEMORY, REWARDS, Seen, include
 from isl.agents.wrappers.scale_rewards import unit as unit_of
-from isl.experiments import presets
-from isl.experiments.spec import resolve
-from isl.storage.run_folder import config_hash
-
-SMALL = {"hidden": [8, 8], "batch_size": 8, "replay_capacity": 100, "learning_starts": 8}
+from tests.support import twin
 
 
 def seen_after(rewards, discounts) -> Seen:
@@ -78,9 +74,9 @@ def transitions(factor: float, number: int = 16) -> Transition:
     )
 
 
-def trained(factor: float, updates: int = 30):
-    config = agent_module.Config().replace(presets.load("auto")["isl"] | SMALL)
-    agent = agent_module.make(config, Discrete(5), 2)
+@cache
+def trained(factor: float):
+    agent = seeker.make(seeker.Config(), Discrete(5), 2)
     learner, batch = agent.init(jax.random.key(0)), transitions(factor)
     update = jax.jit(agent.update)
     for i in range(len(batch.reward)):
@@ -112,60 +108,17 @@ def test_other_factors_change_it_by_rounding(factor):
 
 
 def test_a_new_unit_leaves_values_what_they_were():
-    agent, learner = trained(1.0)
-    before = agent.inspect(learner, jnp.int32(3))["q"]
+    """Without the change of the tables they would be a hundred times what they were."""
+    _, learner = trained(1.0)
+    still = seeker.make(seeker.Config(lr_codes=1e-12), Discrete(5), 2)  # Adam moves nothing
+    names = ("q", "greedy")
+    before = twin.everywhere(still, learner, 5)
     surprise = jax.tree.map(lambda x: x[0], transitions(1.0))._replace(reward=jnp.float32(1000.0))
-    learner, _ = agent.observe(learner, surprise, jax.random.key(0))
-    batch = transitions(1.0)
-    learner, metrics = agent.update(learner, agent.target(learner), batch, jax.random.key(0))
-    assert metrics["unit"] > 10
-    after = agent.inspect(learner, jnp.int32(3))["q"]
-    # One step of Adam moves an output by a little of the new unit; without the change of the head
-    # the values would be more than a hundred times what they were.
-    np.testing.assert_allclose(before, after, atol=0.2 * float(metrics["unit"]))
-
-
-def test_the_hash_of_recorded_runs_is_what_it_was():
-    spec = resolve("deep_sea/10", "isl", {}, until_solved=True)
-    assert config_hash(spec.to_dict()) == "59fc16c3d656"  # docs/results/deep_sea.csv
-
-
-def test_a_later_field_is_told_once_it_is_changed():
-    plain = agent_module.Config()
-    assert "scale_rewards" not in plain.to_dict()
-    changed = plain.replace({"scale_rewards": True})
-    assert changed.to_dict()["scale_rewards"] is True
-    assert plain.replace(changed.to_dict()) == changed
-    assert isinstance(plain, Config)
-
-
-def test_auto_is_the_default_off_the_papers_tasks():
-    auto = agent_module.Config().replace(presets.load("auto")["isl"])
-    assert ISL("FrozenLake-v1").config == auto
-    assert not ISL("deep_sea/4").config.scale_rewards
-    assert ISL("deep_sea/4", preset="auto").config == auto
-    assert resolve("MountainCar-v0", "isl", {}).config() == auto
-    assert resolve("deep_sea/4", "isl", {}, preset="auto").config() == auto
-
-
-@pytest.mark.parametrize(
-    ("preset", "agent", "said"),
-    [("atuo", "isl", "unknown preset 'atuo'; known: auto"), ("auto", "dqn", "nothing for agent")],
-)
-def test_presets_that_are_not_there_are_named(preset, agent, said):
-    with pytest.raises(ValueError, match=said):
-        presets.values(preset, "CartPole-v1", agent)
-
-
-@pytest.mark.parametrize(
-    "space", [Discrete(5), Box(-1, 1, (3,), np.float32), Box(0, 255, (8, 8, 1), np.uint8)]
-)
-def test_auto_reads_tables_vectors_and_images(space):
-    config = agent_module.Config().replace(presets.load("auto")["isl"] | SMALL)
-    agent = agent_module.make(config, space, 2)
-    space.seed(0)
-    states = list(range(space.n)) if isinstance(space, Discrete) else [space.sample()]
-    learner = agent.init(jax.random.key(0))
-    ell = [agent.inspect(learner, jnp.asarray(obs))["ell"] for obs in states]
-    # Drawn by fan-in: five codes give logits up to 1, many inputs hardly any.
-    np.testing.assert_allclose(ell, np.full_like(ell, config.ell_max / 2), rtol=0.5)
+    after, _ = still.observe(learner, surprise, jax.random.key(0))
+    update = twin.hurried(still.update)
+    after, metrics = update(after, still.target(after), transitions(1.0), jax.random.key(0))
+    assert metrics["unit"] == after.unit > 100 * learner.unit
+    later = twin.everywhere(still, after, 5)
+    for name in names:
+        assert np.abs(before[name]).max() > 0.1
+        np.testing.assert_allclose(before[name], later[name], rtol=1e-5, atol=1e-6)
