@@ -33,7 +33,7 @@ def uc_value(q: ArrayLike, ell: ArrayLike, kappa: ArrayLike) -> Array:
 def pareto_optimal(q: ArrayLike, ell: ArrayLike) -> Array:
     """The actions that π* takes for any κ: the majorant's vertices. -> bool [..., A].
 
-    Where all q are positive, eq. (9) describes the same set (docs/paper.md).
+    Eq. (9) describes the same set where every q is positive (docs/paper.md).
     """
     pareto: Array = _solve(*_checked(q, ell, 1.0)).pareto
     return pareto
