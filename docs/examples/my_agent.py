@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from gymnasium.spaces import Discrete
 
 from isl.agents import config
-from isl.agents.base import Agent, no_episode, schedule_of
+from isl.agents.base import Agent, greedy, no_episode, schedule_of
 from isl.agents.config import hyper
 from isl.errors import UsageError
 
@@ -41,18 +41,18 @@ def make(cfg: Config, observation_space, num_actions: int) -> Agent:
         """Values of all actions, with the bonus."""
         return learner.q[obs] + cfg.bonus / jnp.sqrt(1.0 + learner.visits[obs])
 
-    def act(learner, episode, obs, key):
-        return jnp.argmax(optimistic(learner, obs), axis=-1).astype(jnp.int32)
+    def act(learner, episode, obs, key, mask=None):
+        return greedy(optimistic(learner, obs), mask)
 
-    def exploit(learner, obs):
-        return jnp.argmax(learner.q[obs], axis=-1).astype(jnp.int32)
+    def exploit(learner, obs, mask=None):
+        return greedy(learner.q[obs], mask)
 
     def observe(learner, transition, key):  # once per step, before the transition is stored
         tried = learner.visits.at[transition.obs, transition.action].add(1.0)
         return learner._replace(visits=tried), transition
 
     def update(learner, target, batch, key):
-        # The optimism of the next state is passed on: that is what makes the exploration deep.
+        # The optimism of the next state enters the target: this makes the exploration deep.
         v_t = jnp.max(optimistic(learner, batch.next_obs), axis=-1)
         q_tm1 = learner.q[batch.obs, batch.action]
         delta = batch.reward + cfg.gamma * batch.discount * v_t - q_tm1
@@ -62,7 +62,7 @@ def make(cfg: Config, observation_space, num_actions: int) -> Agent:
         return learner._replace(q=q), {"td_error": jnp.mean(jnp.abs(delta))}
 
     def inspect(learner, obs):
-        policy = jax.nn.one_hot(jnp.argmax(optimistic(learner, obs), axis=-1), num_actions)
+        policy = jax.nn.one_hot(greedy(optimistic(learner, obs)), num_actions)
         return {"q": learner.q[obs], "policy": policy}
 
     return Agent(

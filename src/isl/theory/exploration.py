@@ -2,7 +2,7 @@
 
 Every action is a point (ℓ, ℓ·q). Add the origin; the least concave majorant of these points, from 0
 to the largest ℓ, decides everything. Its vertices are the Pareto optimal actions. Its slopes
-s_1 > s_2 > … give p_j = exp(s_j/κ), and policy and value are sums of these (Theorem 1, Lemma 3).
+s_1 > s_2 > … give p_j = exp(s_j/κ), and policy and value are sums of these (eqs. 10 and 11).
 
 Slopes are kept relative to the largest, max q: the first is 0 and the others are negative, so no
 exponential overflows, and they keep their digits when q is large.
@@ -19,25 +19,28 @@ from jax.typing import ArrayLike, DTypeLike
 
 
 def uc_policy(q: ArrayLike, ell: ArrayLike, kappa: ArrayLike) -> Array:
-    """The policy π* that maximises Σ π·q − κ·D_KL: [..., A], [..., A], scalar -> [..., A]."""
+    """The policy π* that maximises eq. (7), by eq. (10): [..., A], [..., A], scalar -> [..., A]."""
     policy: Array = _solve(*_checked(q, ell, kappa)).policy
     return policy
 
 
 def uc_value(q: ArrayLike, ell: ArrayLike, kappa: ArrayLike) -> Array:
-    """The value v* that π* reaches: [..., A], [..., A], scalar -> [...]. Its q-gradient is π*."""
+    """The value v* of π*, eq. (11): [..., A], [..., A], scalar -> [...]. Its q-gradient is π*."""
     value: Array = _solve(*_checked(q, ell, kappa)).value
     return value
 
 
 def pareto_optimal(q: ArrayLike, ell: ArrayLike) -> Array:
-    """The actions that π* takes, whatever κ: the majorant's vertices. -> bool [..., A]."""
+    """The actions that π* takes for any κ: the majorant's vertices. -> bool [..., A].
+
+    Eq. (9) describes the same set where every q is positive (docs/paper.md).
+    """
     pareto: Array = _solve(*_checked(q, ell, 1.0)).pareto
     return pareto
 
 
 def uncertainty_kl(pi: ArrayLike, ell: ArrayLike) -> Array:
-    """D_KL between the uncertainty mixtures of π and π•, eq. (dkl): [..., A], [..., A] -> [...]."""
+    """D_KL between the uncertainty mixtures of π and π•, eq. (8): [..., A], [..., A] -> [...]."""
     pi, ell = _checked_pair("pi", pi, ell)
     if not isinstance(pi, jax.core.Tracer) and (np.asarray(pi) < 0).any():
         raise ValueError("pi has negative entries; expected probabilities")
@@ -52,7 +55,7 @@ def _kl(pi: Array, ell: Array) -> Array:
     width = jnp.diff(ell, axis=-1, prepend=0.0) / largest
     # u^π/u^• is constant between neighbouring ℓ, where it is Σ_{k≥n} π_k ℓ_A/ℓ_k.
     ratio = lax.cumsum(pi * (largest / ell), axis=pi.ndim - 1, reverse=True)
-    divergence = jnp.sum(width * jax.scipy.special.xlogy(ratio, ratio), -1)  # eq. (dkl)
+    divergence = jnp.sum(width * jax.scipy.special.xlogy(ratio, ratio), -1)  # eq. (8)
     return jnp.maximum(divergence, 0.0)  # what rounding leaves of 0 may be negative
 
 
@@ -100,7 +103,7 @@ def _solve_few(q: Array, ell: Array, kappa: Array) -> _Solution:
         (width_2 * p_2_less_1 + width_3 * p_3_less_1) / ell_last,
     )
 
-    # eq. (optimal_policy): ℓ (p_j − p_{j+1}) on each vertex.
+    # eq. (10): ℓ (p_j − p_{j+1}) on each vertex.
     on_first = -ell_first * p_2_less_1
     p_2_less_p_3 = -p_2 * jnp.expm1(jnp.minimum(slope_3 - slope_2, 0.0) / kappa)
     on_between = jnp.where(ell_between > ell_first, ell_between * p_2_less_p_3, 0.0)
@@ -130,7 +133,7 @@ def _solve_many(q: Array, ell: Array, kappa: Array) -> _Solution:
         jnp.sum(width * p, -1, keepdims=True),
         jnp.sum(width * jnp.expm1(left / kappa), -1, keepdims=True),
     )
-    # eq. (optimal_policy): ℓ (p_j − p_{j+1}), with p_{j+1} = 0 at the last.
+    # eq. (10): ℓ (p_j − p_{j+1}), with p_{j+1} = 0 at the last.
     fall = jnp.where(last, 0.0, right - left)
     drop = p * jnp.where(last, 1.0, -jnp.expm1(fall / kappa))
     weight = share * (ell / ell_last) * drop

@@ -19,7 +19,7 @@ class Model(NamedTuple):
     gamma: Array
 
     def expect(self, of_state: Array) -> Array:
-        """E over s′, [S, A], of what counts for nothing once the episode is over, [S]."""
+        """E over s′, [S, A], of a value per state [S] that is 0 once the episode is over."""
         counted = self.alive * of_state
         if self.successors is None:
             return self.probs @ counted

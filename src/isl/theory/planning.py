@@ -43,7 +43,7 @@ class UCValueIteration(NamedTuple):
 
 
 def uc_backup(mdp: MDP, q: ArrayLike, ell: ArrayLike, kappa: float = 1.0) -> Floats:
-    """T^ℓ q = r + γ E v*(s′), eq. (q_backup): the γ-contraction of Lemma 4."""
+    """T^ℓ q = r + γ E v*(s′), eq. (13): the γ-contraction of Lemma 4."""
     backed_up: Floats = _in_64_bits(
         _uc_backup, mdp, _table(mdp, "q", q), _ell(mdp, ell), *_positive(kappa=kappa)
     )
@@ -73,10 +73,10 @@ def ell_backup(
     ell_min: float = 1e-12,
     sound: bool = False,
 ) -> Floats:
-    """ℓ ← |E δ| + γ E max ℓ(s′), eq. (l_backup), floored at ℓ_min.
+    """ℓ ← |E δ| + γ E max ℓ(s′), eq. (16), floored at ℓ_min.
 
     `sound=True` adds γ E[max q(s′) − v*(s′)], without which |q† − q| ≤ ℓ before the backup does not
-    imply it afterwards: v* is at most max q, not at least, as step (a) of eq. (error_2) has it.
+    imply it afterwards: v* is at most max q, not at least, as step (a) of eq. (15) has it.
     """
     backup = partial(_ell_backup, sound=sound)
     backed_up: Floats = _in_64_bits(
@@ -106,7 +106,7 @@ def uc_value_iteration(
 
 
 def value_iteration(mdp: MDP, tolerance: float = 1e-10) -> Floats:
-    """q†, to within the tolerance, eq. (optimal_value_function_definition)."""
+    """q†, to within the tolerance, eq. (2)."""
     q_dagger: Floats = _in_64_bits(_value_iteration, mdp, *_positive(tolerance=tolerance))
     return q_dagger
 
@@ -136,7 +136,7 @@ def _in_64_bits(function: Callable[..., Any], mdp: MDP, *arguments: Any) -> Any:
 @jax.jit
 def _uc_backup(model: Model, q: Array, ell: Array, kappa: Array) -> Array:
     target = model.reward + model.gamma * model.expect(exploration.uc_value(q, ell, kappa))
-    return model.unless_over(target)  # eq. (q_backup)
+    return model.unless_over(target)  # eq. (13)
 
 
 @partial(jax.jit, static_argnames="sound")
@@ -147,7 +147,7 @@ def _ell_backup(
     ahead = jnp.max(ell, -1)
     if sound:
         ahead += jnp.max(q, -1) - exploration.uc_value(q, ell, kappa)
-    target = error + model.gamma * model.expect(ahead)  # eq. (l_backup)
+    target = error + model.gamma * model.expect(ahead)  # eq. (16)
     return jnp.maximum(model.unless_over(target), ell_min)
 
 
@@ -197,7 +197,7 @@ def _uc_value_iteration(
     def step(state: State) -> State:
         q, ell, _, iterations = state
         after = _evaluate(model, q, ell, kappa, tolerance)
-        # eq. (l_backup) with δ = 0, which ℓ-policy evaluation has just made it (Appendix 6.5).
+        # eq. (16) with δ = 0, which ℓ-policy evaluation has just made it (Appendix 6.5).
         decayed = model.unless_over(model.gamma * model.expect(jnp.max(ell, -1)))
         ell = jnp.maximum(decayed, ell_min)
         return after, ell, jnp.max(jnp.abs(after - q)), iterations + 1

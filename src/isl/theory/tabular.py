@@ -1,4 +1,4 @@
-"""The tabular Information Seeking Learner: eq. (tabular) of the paper, one transition at a time.
+"""The tabular Information Seeking Learner: eq. (17) of the paper, one transition at a time.
 
 `TabularISL` is the object to loop a Gymnasium environment with; `act` and `update` are the pure
 functions it wraps, for use inside compiled loops.
@@ -20,7 +20,7 @@ from isl.theory.exploration import uc_policy, uc_value
 
 @dataclass(frozen=True)
 class TabularConfig:
-    """Step sizes and constants of eq. (tabular)."""
+    """Step sizes and constants of eq. (17)."""
 
     gamma: float = 0.99
     kappa: float = 1.0
@@ -92,7 +92,7 @@ def update(
     if c.sound:
         uncertainty_ahead += jnp.max(next_q) - next_value
 
-    # eq. (tabular), its lines in order: ℓ sees the new ρ.
+    # eq. (17), its lines in order: ℓ sees the new ρ.
     delta = reward + discount * next_value - tables.q[at]
     rho = tables.rho[at] + c.mu_rho * (delta - tables.rho[at])
     surprise = (1 - c.eta1) * jnp.abs(delta) + c.eta1 * jnp.abs(rho)
