@@ -137,7 +137,7 @@ def write(root, task, seed, episodes, **config):
         run_folder.start(path, resolved)
         run_folder.write_episodes(path, episodes)
         identity = {"task": task, "agent": "isl", "seed": seed, "status": "done"}
-        run_folder.finish(path, {**identity, **measures(episodes), **rates})
+        run_folder.finish(path, {**identity, **measures(episodes, task), **rates})
 
 
 def deep_sea(size, goal_every, episodes=10_000, stochastic=False):

@@ -1,5 +1,6 @@
 """Cartpole swing-up against bsuite 0.3.6, step by step: in float32, and whole in float64."""
 
+import math
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -182,3 +183,14 @@ def test_the_time_out_ends_with_discount_zero_inside_the_observation_space():
 def test_impossible_difficulties(difficulty):
     with pytest.raises(UsageError, match=f"range 0–19, got {difficulty}"):
         CartpoleSwingup(difficulty)
+
+
+def test_a_step_says_whether_it_was_rewarded():
+    env = CartpoleSwingup(0)
+    still = jnp.float32(0)
+    hanging = CartpoleState(still, still, still, still, steps=jnp.int32(0))
+    for state, rewarded in ((hanging, 0), (hanging._replace(swing=jnp.float32(math.pi)), 1)):
+        for action, cost in ((0, 0.1), (1, 0.0)):
+            step = env.step(state, jnp.int32(action), jax.random.key(0))
+            assert step.info == {"rewarded": rewarded}
+            assert float(step.reward) == pytest.approx(rewarded - cost)

@@ -16,7 +16,7 @@ from isl.agents.wrappers.normalise_observations import Statistics, include, norm
 from isl.errors import DamagedFile, UnsupportedFormat, UsageError
 from isl.experiments import presets
 from isl.model.callbacks import BaseCallback, CheckpointCallback, EvalCallback
-from isl.storage import checkpoint
+from isl.storage import checkpoint, tensorboard
 
 TINY = {"hidden": (4,), "batch_size": 4, "learning_starts": 16}
 
@@ -325,7 +325,19 @@ def test_evaluation_and_checkpoints_on_the_way(cartpole, tmp_path):
     best = DQN.load(tmp_path / "best" / "best_model.isl")
     assert best.num_timesteps in (20, 40)
     assert evaluation.best_mean_reward == max(returns[0] for _, returns in evaluation.evaluations)
-    assert list((tmp_path / "tb" / "DQN_1").iterdir())
+    rows = tensorboard.read(tmp_path / "tb" / "DQN_1")
+    evaluated = {
+        row.step: row.values["eval/mean_reward"] for row in rows if "eval/mean_reward" in row.values
+    }
+    assert list(evaluated) == [20, 40]  # each at its own step
+    tags = {tag for row in rows for tag in row.values}
+    assert tags >= {
+        "return/mean",
+        "speed/steps_per_second",
+        "q/greedy",
+        "time/fps",
+        "train/td_error",
+    }
     assert cartpole.logger.values["train/n_updates"] == cartpole._loop.updates
     assert {"rollout/ep_rew_mean", "train/td_error", "eval/mean_reward"} <= set(
         cartpole.logger.values

@@ -129,7 +129,7 @@ def test_a_file_beyond_the_limit_is_not_read(tmp_path):
 WRITERS = """
 import os, sys
 from pathlib import Path
-from isl import files
+from isl.storage import files
 for turn in range(20):
     files.write_bytes(Path(sys.argv[1]), (sys.argv[2] * 50_000).encode())
 """
@@ -154,7 +154,7 @@ def test_ten_simultaneous_writers_never_mix(tmp_path):
 HOLDER = """
 import sys, time
 from pathlib import Path
-from isl import files
+from isl.storage import files
 with files.lock(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
@@ -184,7 +184,7 @@ def test_looking_at_a_lock_does_not_keep_its_taker_out(tmp_path):
     path = tmp_path / ".lock"
     with files.lock(path):
         pass
-    looking = "import sys, time; from pathlib import Path; from isl import files\n" + (
+    looking = "import sys, time; from pathlib import Path; from isl.storage import files\n" + (
         "while True: files.is_locked(Path(sys.argv[1])); time.sleep(0.001)"
     )
     lookers = [subprocess.Popen([sys.executable, "-c", looking, path]) for _ in range(2)]

@@ -185,7 +185,7 @@ def test_a_config_is_only_started_in_its_own_folder(tmp_path):
 
 MANY = """
 import sys, polars as pl
-from isl.experiments import episodes
+from isl.storage import episodes
 table = pl.DataFrame({"episode": range(100_000), "return": [0.5] * 100_000})
 sys.stdout.buffer.write(episodes.to_parquet(table))
 """
@@ -249,7 +249,7 @@ def test_provenance_outside_a_checkout_has_no_git(monkeypatch):
 RACER = """
 import sys, time
 from pathlib import Path
-from isl import files
+from isl.storage import files
 from isl.errors import Locked
 folder = Path(sys.argv[1])
 time.sleep(max(0, float(sys.argv[2]) - time.time()))

@@ -76,7 +76,7 @@ def drawing_loop(python_envs, **schedule):
 def stored(loop):
     """The transitions held, oldest first."""
     storage = loop.state()["device"]["storage"]
-    obs, _, reward, discount, next_obs = (x.tolist() for x in storage)
+    obs, _, reward, discount, next_obs = (x.tolist() for x in storage[:5])
     return list(zip(obs, next_obs, reward, discount, strict=True))
 
 
