@@ -18,27 +18,45 @@ PLAIN = isl_authors.Config(
 SPACE = twin.SPACES["discrete"]
 
 
+def ells(learner, target=None):
+    """ℓ's logits at s′ of each transition [B, A]: an order is all that is asked of them."""
+    rows = rows_of(SPACE, twin.transitions(SPACE).next_obs)
+    nets = twin.Nets(learner.ell, isl_twin.UNCERTAINTY, target=target and target.ell)
+    return np.stack(
+        [forward(nets.layers("ell", a), rows)[0][:, 0] for a in isl_twin.ACTIONS], axis=1
+    )
+
+
+def negated(learner):
+    """The learner with the order of ℓ(s, ·) turned around: its networks have no biases."""
+    params = learner.ell.params["ell"]["params"]
+    head = jax.tree.map(lambda x: -x, params["head"])
+    turned = {"ell": {"params": {**params, "head": head}}}
+    return learner._replace(ell=learner.ell._replace(params=turned))
+
+
 @pytest.mark.parametrize("masked", [False, True], ids=["all actions", "masked"])
 def test_the_double_ell_equals_the_twin(masked):
     agent = isl_authors.make(PLAIN.replace({"double_ell": True}), SPACE, twin.ACTIONS)
     learner, target = twin.learner_and_target(agent)
-    batch = twin.masked(twin.transitions(SPACE)) if masked else twin.transitions(SPACE)
-    after, metrics = twin.hurried(agent.update)(learner, target, batch, jax.random.key(2))
-    expected = isl_twin.expected_update(PLAIN, SPACE, learner, target, batch, double_ell=True)
-    isl_twin.assert_same_update(after, metrics, expected)
+    batches = [twin.transitions(SPACE)]
+    if masked:  # once as elsewhere, once all but the least uncertain action, which is not the first
+        learner = negated(learner)
+        least = np.eye(twin.ACTIONS, dtype=bool)[ells(learner).argmin(axis=1)]
+        assert not least[:, 0].any()
+        batches = [twin.masked(batches[0]), batches[0]._replace(next_mask=jnp.asarray(least))]
+    update = twin.hurried(agent.update)
+    for batch in batches:
+        after, metrics = update(learner, target, batch, jax.random.key(2))
+        expected = isl_twin.expected_update(PLAIN, SPACE, learner, target, batch, double_ell=True)
+        isl_twin.assert_same_update(after, metrics, expected)
 
 
 def test_the_double_ell_reads_another_action_than_the_targets_largest():
     """Otherwise the test above would prove nothing."""
     agent = isl_authors.make(PLAIN, SPACE, twin.ACTIONS)
     learner, target = twin.learner_and_target(agent)
-    next_rows = rows_of(SPACE, twin.transitions(SPACE).next_obs)
-    picks = []
-    for frozen in (None, target.ell):
-        nets = twin.Nets(learner.ell, isl_twin.UNCERTAINTY, target=frozen)
-        logits = [forward(nets.layers("ell", a), next_rows)[0][:, 0] for a in isl_twin.ACTIONS]
-        picks.append(np.argmax(logits, axis=0))
-    assert np.any(picks[0] != picks[1])
+    assert np.any(ells(learner).argmax(axis=1) != ells(learner, target).argmax(axis=1))
 
 
 def test_of_two_ell_approximators_only_the_drawn_one_moves():
