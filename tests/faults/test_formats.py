@@ -32,7 +32,7 @@ def test_a_run_and_its_checkpoint_of_format_1_are_read(tally):
 def test_a_model_of_format_1_is_read():
     """The container: who it is, what it was trained on, every array by name."""
     found = file.read_model(MODEL)
-    assert found.check_agent("dqn") == "dqn"
+    assert found.agent == "dqn"
     assert (found.task, found.seed, found.num_timesteps) == ("deep_sea/3", 1, 508)
     assert found.config().hidden == (2,)
     assert found.observations().space.n == 9

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import NoReturn
 
+from isl.agents.aliases import MOVED
 from isl.errors import CannotWrite, DamagedFile, UsageError
 from isl.experiments.executing.interruption import leave, on_request, silence
 from isl.status import ExitCode
@@ -39,8 +40,12 @@ class Parser(argparse.ArgumentParser):
         if message.startswith("unrecognized arguments:"):
             wrong = message.split()[2]
             known = [option for option in self._option_string_actions if option.startswith("--")]
-            close = difflib.get_close_matches(wrong.partition("=")[0], known, n=1)
+            name = wrong.partition("=")[0]
+            close = difflib.get_close_matches(name, known, n=1)
             hint = f"did you mean {close[0]}?" if close else f"see {self.prog} --help"
+            moved = MOVED.get(name.removeprefix("--").replace("-", "_"))
+            if moved is not None:
+                hint = f"it is an option of --agent {moved}"
             message = f"unknown option {wrong}; {hint}"
         raise UsageError(message)
 
