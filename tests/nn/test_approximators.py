@@ -10,8 +10,9 @@ import pytest
 from gymnasium.spaces import Box, Discrete
 
 from isl.nn import approximators
-from isl.nn.approximators import Approximators, Net, Place, step
+from isl.nn.approximators import Approximators, Net
 from isl.nn.networks import Network
+from isl.nn.step import Place, step
 
 N, PERIOD = 7, 3
 NETS = {"q": Net(3, 1e-2), "ell": Net(1, 3e-3, bias=False, copies=2)}

@@ -22,9 +22,10 @@ from jax.lax import stop_gradient
 from isl.agents import base
 from isl.agents.base import Agent, Metrics, Transition, among, greedy, hyper
 from isl.agents.dqn import epsilon_greedy
-from isl.nn.approximators import Approximators, Frozen, Net, Reads, Trained
+from isl.nn.approximators import Approximators, Frozen, Net, Trained
 from isl.nn.networks import Network, dummy_observation
 from isl.nn.random_indices import uniform_indices
+from isl.nn.step import Reads
 
 
 @dataclass(frozen=True)

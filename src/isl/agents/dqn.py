@@ -20,7 +20,8 @@ from jax.lax import stop_gradient
 
 from isl.agents import base
 from isl.agents.base import Agent, Metrics, Transition, among, greedy, hyper, taken
-from isl.nn.approximators import Approximators, Frozen, Net, Reads, Trained
+from isl.nn.approximators import Approximators, Frozen, Net, Trained
+from isl.nn.step import Reads
 
 
 @dataclass(frozen=True)

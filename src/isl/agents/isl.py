@@ -22,7 +22,8 @@ from jax.lax import stop_gradient
 
 from isl.agents import base
 from isl.agents.base import Agent, Metrics, Transition, hyper, taken
-from isl.nn.approximators import Approximators, Frozen, Net, Outputs, Place, Reads, Trained, step
+from isl.nn.approximators import Approximators, Frozen, Net, Trained
+from isl.nn.step import Outputs, Place, Reads, step
 from isl.theory.exploration import pareto_optimal, uc_policy, uc_value
 
 

@@ -26,7 +26,7 @@ from isl.agents.base import (
     taken,
 )
 from isl.agents.isl import Learner, Target
-from isl.nn.approximators import Place, Reads, step
+from isl.nn.step import Place, Reads, step
 from isl.theory.exploration import uc_policy
 
 

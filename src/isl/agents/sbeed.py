@@ -22,7 +22,8 @@ from jax.lax import stop_gradient
 
 from isl.agents import base
 from isl.agents.base import Agent, Metrics, Transition, among, greedy, hyper, taken
-from isl.nn.approximators import Approximators, Net, Outputs, Place, Reads, Trained, step
+from isl.nn.approximators import Approximators, Net, Trained
+from isl.nn.step import Outputs, Place, Reads, step
 
 
 @dataclass(frozen=True)

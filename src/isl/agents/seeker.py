@@ -41,8 +41,9 @@ from isl.agents.isl import Learner, Target
 from isl.agents.wrappers.normalise_observations import normalised
 from isl.agents.wrappers.scale_rewards import in_units
 from isl.envs.spaces import is_image
-from isl.nn.approximators import Approximators, Net, Place, Reads, step
+from isl.nn.approximators import Approximators, Net
 from isl.nn.random_features import for_linear, fourier, fourier_space
+from isl.nn.step import Place, Reads, step
 from isl.theory.exploration import uc_policy
 
 

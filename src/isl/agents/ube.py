@@ -23,7 +23,8 @@ from jax.scipy.special import ndtr, ndtri
 
 from isl.agents import base
 from isl.agents.base import Agent, Metrics, Transition, among, greedy, hyper, taken
-from isl.nn.approximators import Approximators, Frozen, Net, Outputs, Reads, Trained
+from isl.nn.approximators import Approximators, Frozen, Net, Trained
+from isl.nn.step import Outputs, Reads
 
 
 @dataclass(frozen=True)
