@@ -91,11 +91,11 @@ def made_here(rows: Iterable[Made]) -> list[Made]:
 
 def spec_of(row: Row) -> RunSpec:
     """The configuration of the row's run."""
-    settings = settings_of(row.variant)
+    agent, settings = aliases.meant(row.agent, settings_of(row.variant))
     usual = {name: settings.pop(name) for name in _USUAL if name in settings}
     return resolve(
         row.task,
-        row.agent,
+        agent,
         settings,
         episodes=row.budget,
         until_solved=row.until_solved,
