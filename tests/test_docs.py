@@ -1,7 +1,7 @@
 """What the documentation says is true: its Python runs, its commands and names exist.
 
-Python is shortened by one rule: `learn` takes at most 250 steps, an evaluation comes every 200 steps
-or sooner and has one episode. `isl train` and `isl sweep` are carried out up to the list of runs
+Python is shortened by one rule: `learn` takes at most 250 steps, evaluations come every 200 steps
+or sooner and have one episode. `isl train` and `isl sweep` are carried out up to the list of runs
 they would compute; of the other commands of `isl` the arguments are parsed.
 """
 
