@@ -1,9 +1,8 @@
 """What the documentation says is true: its Python runs, its commands and names exist.
 
-Python is shortened by one rule: `learn` takes at most 250 steps, evaluations come every 200 steps or
-sooner, and an evaluation has one episode.
-`isl train` and `isl sweep` are carried out up to the list of runs they would compute; of the other
-commands of `isl` the arguments are parsed.
+Python is shortened by one rule: `learn` takes at most 250 steps, evaluations come every 200 steps
+or sooner and have one episode. `isl train` and `isl sweep` are carried out up to the list of runs
+they would compute; of the other commands of `isl` the arguments are parsed.
 """
 
 import argparse
