@@ -98,8 +98,8 @@ def _ell_collapsed(run: Evidence) -> Finding | None:
                 "had been found: the agent thinks that there is nothing left to learn",
                 "lower lr_codes"
                 if run.hyper.get("lr_codes")
-                else "let states share less: on tables lr_codes 0.001 (no networks), on vectors "
-                "ell_features above 0; else lower lr_ell, or set ell_bias off",
+                else "let states share less: on tables the agent isl_tables, elsewhere seeker; "
+                "else lower lr_ell, or set ell_bias off",
             )
     return None
 
