@@ -16,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
 
-from isl.envs.base import Environment, TimeStep
+from isl.envs.base import TimeStep
 from isl.errors import UsageError
 
 
@@ -152,40 +152,3 @@ class FunctionalAdapter:
 def _arrays(state: Any) -> Any:
     """Plain numbers as arrays of a fixed type: a loop's state must not change its types."""
     return jax.tree.map(lambda x: jnp.asarray(x, jnp.asarray(x).dtype), state)
-
-
-class TaskEnv(gymnasium.Env[Any, Any]):
-    """A compiled task as a Gymnasium environment; every step is a compiled call."""
-
-    def __init__(self, task: Environment) -> None:
-        self.task = task
-        self.observation_space = task.observation_space
-        self.action_space = spaces.Discrete(task.num_actions)
-        self._reset, self._step = jax.jit(task.reset), jax.jit(task.step)
-        self._state: Any = None
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        super().reset(seed=seed)
-        self._state, obs = self._reset(self._key())
-        return self._plain(obs), {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        ts = self._step(self._state, jnp.int32(action), self._key())
-        self._state = ts.state
-        last, terminated = bool(ts.last), bool(ts.discount == 0)
-        return (
-            self._plain(ts.obs),
-            float(ts.reward),
-            last and terminated,
-            last and not terminated,
-            {},
-        )
-
-    def _key(self) -> jax.Array:
-        return jax.random.key(int(self.np_random.integers(2**32)))
-
-    def _plain(self, obs: jax.Array) -> Any:
-        array = np.asarray(obs)
-        return int(array) if isinstance(self.observation_space, spaces.Discrete) else array

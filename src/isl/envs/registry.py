@@ -58,6 +58,7 @@ class TaskFamily:
     twin_number: str = ""  # the argument of the twin that takes the number
     twin_arguments: Mapping[str, Any] = field(default_factory=dict)  # its other fixed ones
     preset: str | None = None  # the hyper-parameters' preset; None: by kind of observation
+    solved_return: float | None = None  # mean of the last hundred episodes at which it is solved
 
     def make(self, number: int | None, **parameters: int) -> Environment:
         """The task of this number."""
@@ -79,6 +80,12 @@ _SEA = {
     "bsuite": Bsuite(range(10, 51, 2), 10_000),
     "twin": "isl/DeepSea-v0",
     "twin_number": "size",
+}
+
+_GRID = {
+    "facts": (Fact("goal", "goal_visits", recorded_since="0.2"),),
+    "goal": "goal",
+    "best_return": 1.0,
 }
 
 TASKS: dict[str, TaskFamily] = {
@@ -115,6 +122,105 @@ TASKS: dict[str, TaskFamily] = {
         twin="isl/CartpoleSwingup-v0",
         twin_number="difficulty",
         preset="cartpole_swingup",
+    ),
+}
+
+TASKS |= {
+    "empty": TaskFamily(
+        "isl.envs.minigrid.empty:Empty",
+        "an N × N room with a goal in the far corner",
+        "Empty",
+        "empty/8",
+        number="size",
+        symbol="size N",
+        numbers="4 to 100",
+        twin="isl/Empty-v0",
+        twin_number="size",
+        solved_return=0.9,
+        **_GRID,  # type: ignore[arg-type]
+    ),
+    "door_key": TaskFamily(
+        "isl.envs.minigrid.door_key:DoorKey",
+        "fetch a key, unlock a door, reach the goal behind it",
+        "DoorKey",
+        "door_key/6",
+        number="size",
+        symbol="size N",
+        numbers="5 to 100; MiniGrid has 5, 6, 8, 16",
+        twin="isl/DoorKey-v0",
+        twin_number="size",
+        solved_return=0.9,
+        **_GRID,  # type: ignore[arg-type]
+    ),
+    "multi_room": TaskFamily(
+        "isl.envs.minigrid.multi_room:multi_room",
+        "a chain of N rooms behind doors, the goal in the last one",
+        "MultiRoom",
+        "multi_room/4",
+        number="rooms",
+        symbol="rooms N",
+        numbers="2 (N2-S4), 4 (N4-S5), 6 (N6)",
+        twin="isl/MultiRoom-v0",
+        twin_number="rooms",
+        solved_return=0.6,
+        **_GRID,  # type: ignore[arg-type]
+    ),
+    "key_corridor": TaskFamily(
+        "isl.envs.minigrid.key_corridor:KeyCorridor",
+        "find the key to a locked room and pick up the ball in it",
+        "KeyCorridor",
+        "key_corridor/3",
+        number="rows",
+        symbol="rows R",
+        numbers="1 to 6; MiniGrid has S3R1, S3R2, S3R3",
+        twin="isl/KeyCorridor-v0",
+        twin_number="rows",
+        solved_return=0.8,
+        **(_GRID | {"goal_name": "ball"}),  # type: ignore[arg-type]
+    ),
+    "four_rooms": TaskFamily(
+        "isl.envs.minigrid.four_rooms:FourRooms",
+        "four rooms with gaps between them, agent and goal anywhere",
+        "FourRooms",
+        "four_rooms",
+        twin="isl/FourRooms-v0",
+        solved_return=0.6,
+        **_GRID,  # type: ignore[arg-type]
+    ),
+    "lock": TaskFamily(
+        "isl.envs.lock:Lock",
+        "a combination of L digits; a wrong one puts the dial back to the start",
+        "Combination lock",
+        "lock/10",
+        number="length",
+        symbol="length L",
+        numbers="1 to 1,000",
+        parameters={"mapping_seed": 42},
+        twin="isl/Lock-v0",
+        twin_number="length",
+        solved_return=0.9,
+        **_GRID,  # type: ignore[arg-type]
+    ),
+    "river_swim": TaskFamily(
+        "isl.envs.river_swim:RiverSwim",
+        "a small reward downstream, a large one N cells against the current",
+        "RiverSwim",
+        "river_swim/6",
+        number="length",
+        symbol="length N",
+        numbers="2 to 1,000",
+        facts=(Fact("rewarded", "rewarded_steps", recorded_since="0.2"),),
+        twin="isl/RiverSwim-v0",
+        twin_number="length",
+    ),
+    "point_maze": TaskFamily(
+        "isl.envs.point_maze:PointMaze",
+        "a point at (x, y) in a labyrinth with noisy moves",
+        "Point maze",
+        "point_maze",
+        twin="isl/PointMaze-v0",
+        solved_return=0.9,
+        **_GRID,  # type: ignore[arg-type]
     ),
 }
 

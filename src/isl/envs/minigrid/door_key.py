@@ -8,8 +8,9 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
+from isl.envs.base import check_number
 from isl.envs.minigrid import cells
-from isl.envs.minigrid.grid import GridTask, Layout, check_number, integers, put, walled
+from isl.envs.minigrid.grid import GridTask, Layout, integers, put, walled
 
 DOOR = cells.pack(cells.DOOR_TYPE, cells.YELLOW, cells.LOCKED)
 KEY = cells.pack(cells.KEY_TYPE, cells.YELLOW)

@@ -8,8 +8,9 @@ from typing import ClassVar
 import jax
 import jax.numpy as jnp
 
+from isl.envs.base import check_number
 from isl.envs.minigrid import cells
-from isl.envs.minigrid.grid import GridTask, Layout, check_number, put, walled
+from isl.envs.minigrid.grid import GridTask, Layout, put, walled
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,6 @@ from numpy.typing import NDArray
 from isl import threefry
 from isl.envs.base import TimeStep
 from isl.envs.minigrid import cells, view
-from isl.errors import UsageError
 
 LEFT, RIGHT, FORWARD, PICK_UP, DROP, TOGGLE, DONE = range(7)
 NUM_ACTIONS = 7
@@ -148,6 +147,22 @@ class GridTask:
             info={"goal": found.astype(jnp.int32)},
         )
 
+    def landmarks(self) -> dict[str, jax.Array]:
+        """Observations that say where learning stands: a start, and the last step to success."""
+        state, start = self.reset(jax.random.key(0))
+        grid, ahead = np.array(state.grid), _ahead(self.stride)
+        (end,) = np.flatnonzero((grid & 15 == cells.GOAL_TYPE) | (grid & 15 == cells.BALL_TYPE))
+        way = next((d for d in range(4) if grid[end - ahead[d]] == cells.EMPTY), None)
+        if way is None:  # a ball in a room of one cell, behind its door
+            way = next(d for d in range(4) if grid[end - ahead[d]] & 15 == cells.DOOR_TYPE)
+            grid[end - ahead[way]] &= 127  # opens it
+        before = state._replace(
+            grid=jnp.asarray(grid),
+            position=jnp.int32(end - ahead[way]),
+            direction=jnp.int32(way),
+        )
+        return {"start": start, "at the end": self.observe(before)}
+
 
 class Layout(NamedTuple):
     """A grid as a task draws it, and the agent in it."""
@@ -166,14 +181,6 @@ def _offsets(stride: int) -> NDArray[np.int32]:
 @lru_cache(maxsize=64)
 def _ahead(stride: int) -> NDArray[np.int32]:
     return np.array([dx + stride * dy for dx, dy in view.FORWARD], np.int32)
-
-
-def check_number(what: str, number: int, possible: range) -> None:
-    """`UsageError` unless the number is possible."""
-    if number not in possible:
-        raise UsageError(
-            f"{what} must be a whole number from {possible[0]} to {possible[-1]}, got {number}"
-        )
 
 
 # --- Drawing ------------------------------------------------------------------------------------

@@ -11,8 +11,9 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
+from isl.envs.base import check_number
 from isl.envs.minigrid import cells
-from isl.envs.minigrid.grid import GridTask, Layout, check_number, integers, put, until, walled
+from isl.envs.minigrid.grid import GridTask, Layout, integers, put, until, walled
 from isl.envs.minigrid.view import FORWARD
 
 COLUMNS = 3

@@ -9,8 +9,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from isl.envs.base import check_number
 from isl.envs.minigrid import cells
-from isl.envs.minigrid.grid import GridTask, Layout, check_number, integers
+from isl.envs.minigrid.grid import GridTask, Layout, integers
 from isl.errors import UsageError
 
 EXTENT = 25  # width and height of the map
@@ -111,14 +112,12 @@ class MultiRoom(GridTask):
         along_x, along_y, slide_x, slide_y = integers(
             key, width - 2, height - 2, wide - 2, high - 2, skip=chain.drawn + 5
         )
-        leave = wall + (wall >= chain.entry)  # uniform over the walls that the room was not entered by
+        leave = wall + (
+            wall >= chain.entry
+        )  # uniform over the walls that the room was not entered by
         sideways = (leave == EAST) | (leave == WEST)
-        door_x = left + jnp.where(
-            sideways, jnp.where(leave == EAST, width - 1, 0), 1 + along_x
-        )
-        door_y = top + jnp.where(
-            sideways, 1 + along_y, jnp.where(leave == SOUTH, height - 1, 0)
-        )
+        door_x = left + jnp.where(sideways, jnp.where(leave == EAST, width - 1, 0), 1 + along_x)
+        door_y = top + jnp.where(sideways, 1 + along_y, jnp.where(leave == SOUTH, height - 1, 0))
         # The new room's wall holds the door somewhere between its corners.
         new_left = door_x - jnp.where(
             sideways, jnp.where(leave == EAST, 0, wide - 1), wide - 2 - slide_x

@@ -25,12 +25,8 @@ def offsets(stride: int) -> NDArray[np.int32]:
         Distances in the flat grid. Column i of the view runs from the agent's left to its right,
         row j from far to near.
     """
-    right, ahead = np.meshgrid(
-        np.arange(SIZE) - MIDDLE, SIZE - 1 - np.arange(SIZE), indexing="ij"
-    )
-    views = [
-        (ahead * dx - right * dy) + stride * (ahead * dy + right * dx) for dx, dy in FORWARD
-    ]
+    right, ahead = np.meshgrid(np.arange(SIZE) - MIDDLE, SIZE - 1 - np.arange(SIZE), indexing="ij")
+    views = [(ahead * dx - right * dy) + stride * (ahead * dy + right * dx) for dx, dy in FORWARD]
     return np.stack(views).astype(np.int32)
 
 
