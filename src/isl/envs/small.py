@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,7 @@ class PointMazeEnv(_SmallEnv):
         canvas.box(at(*goal), at(goal[0] + 1, goal[1] + 1), GREEN)
         canvas.disc(at(goal[0] + 0.5, goal[1] + 0.5), 0.26 * side, GOLD)
         way = [*self._path, self._place()]
-        for a, b in zip(way, way[1:], strict=False):
+        for a, b in pairwise(way):
             canvas.stroke(at(*a), at(*b), 3, ORANGE, 0.5)
         canvas.disc(at(*way[-1]), 0.24 * side, INK)
         canvas.disc(at(*way[-1]), 0.19 * side, ORANGE)

@@ -6,10 +6,10 @@ from typing import Any
 
 import jax
 
+# MiniGrid's numbers.
 EMPTY_TYPE, WALL_TYPE, DOOR_TYPE, KEY_TYPE, BALL_TYPE, GOAL_TYPE = 1, 2, 4, 5, 6, 8
 GREEN, YELLOW, GREY = 1, 4, 5
 NUM_COLOURS = 6  # red, green, blue, purple, yellow, grey
-# MiniGrid draws a colour from its names in the order of the alphabet; by number that is no order.
 OPEN, CLOSED, LOCKED = 0, 1, 2
 
 
@@ -18,7 +18,7 @@ def pack(kind: Any, colour: Any, state: Any = 0) -> Any:
     return kind | colour << 4 | state << 7
 
 
-def unpacked(code: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+def unpacked(code: Any) -> tuple[Any, Any, Any]:
     """MiniGrid's (object, colour, state)."""
     return code & 15, (code >> 4) & 7, code >> 7
 
@@ -31,4 +31,5 @@ GOAL = pack(GOAL_TYPE, GREEN)
 
 def is_opaque(code: jax.Array) -> jax.Array:
     """Walls, and doors that are not open: the only objects with a state other than 0."""
-    return (code & 15 == WALL_TYPE) | (code >= pack(0, 0, CLOSED))
+    shut: jax.Array = (code & 15 == WALL_TYPE) | (code >= pack(0, 0, CLOSED))
+    return shut

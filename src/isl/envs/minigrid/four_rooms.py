@@ -47,7 +47,8 @@ class FourRooms(GridTask):
         x, y = until(key_agent, lambda x, y: grid[y, x] == cells.EMPTY, SIZE, SIZE)
 
         def vacant(to_x: jax.Array, to_y: jax.Array) -> jax.Array:
-            return (grid[to_y, to_x] == cells.EMPTY) & ((to_x != x) | (to_y != y))
+            elsewhere = (to_x != x) | (to_y != y)
+            return jnp.logical_and(grid[to_y, to_x] == cells.EMPTY, elsewhere)
 
         goal_x, goal_y = until(key_goal, vacant, SIZE, SIZE)
         return Layout(put(grid, goal_x, goal_y, cells.GOAL), x, y, direction)

@@ -1,4 +1,4 @@
-"""MiniGrid's tasks for Gymnasium: the bare 7 × 7 × 3 array, as MiniGrid's ImgObsWrapper gives it."""
+"""MiniGrid's tasks for Gymnasium, with the 7 × 7 × 3 array of ImgObsWrapper as the observation."""
 
 from __future__ import annotations
 

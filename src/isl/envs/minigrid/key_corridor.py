@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -74,13 +74,14 @@ class KeyCorridor(GridTask):
         grid = put(grid, door_x[locked], door_y[locked], locked_door)
 
         # The agent must not look at an object. The other doors come later and do not count.
-        def undisturbed(dx: jax.Array, dy: jax.Array, direction: jax.Array) -> jax.Array:
+        def fair(dx: jax.Array, dy: jax.Array, direction: jax.Array) -> jax.Array:
             x, y = pitch + dx, self.rows // 2 * pitch + dy
             step = jnp.asarray(FORWARD)[direction]
             ahead = grid[y + step[1], x + step[0]]
-            return (grid[y, x] == cells.EMPTY) & ((ahead == cells.EMPTY) | (ahead == cells.WALL))
+            undisturbed = (ahead == cells.EMPTY) | (ahead == cells.WALL)
+            return jnp.logical_and(grid[y, x] == cells.EMPTY, undisturbed)
 
-        dx, dy, direction = until(key_agent, undisturbed, self.room_size, self.room_size, 4)
+        dx, dy, direction = until(key_agent, fair, self.room_size, self.room_size, 4)
         exists, hues = _connected(key_doors, edges, row)
         doors = cells.pack(cells.DOOR_TYPE, hues, cells.CLOSED)
         unlocked = exists & (np.arange(len(edges.first)) != locked)
@@ -113,8 +114,8 @@ def _edges(rows: int) -> Edges:
             if y + 1 < rows and x != 1:  # the corridor has no walls
                 of[room, 1] = of[room + COLUMNS, 3] = len(found)
                 found.append((room, room + COLUMNS, x, y + 1, False))
-    columns = [np.array(column) for column in zip(*found, strict=True)]
-    return Edges(*columns, of, of[COLUMNS - 1 :: COLUMNS, 2])
+    first, second, xs, ys, sideways = (np.array(part) for part in zip(*found, strict=True))
+    return Edges(first, second, xs, ys, sideways, of, of[COLUMNS - 1 :: COLUMNS, 2])
 
 
 @lru_cache(maxsize=16)
@@ -151,7 +152,7 @@ def _connected(key: jax.Array, edges: Edges, row: jax.Array) -> tuple[jax.Array,
             reached = reached | (touches & lit[:, None]).any(axis=0)
         return reached.all()
 
-    def again(carry: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
+    def again(carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
         exists, hues, drawn = carry
         room, side, hue = integers(key, rooms, 4, cells.NUM_COLOURS, skip=drawn)
         edge = jnp.asarray(edges.of)[room, side]

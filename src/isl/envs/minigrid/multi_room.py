@@ -90,7 +90,7 @@ class MultiRoom(GridTask):
     def _chain(self, key: jax.Array) -> Chain:
         empty = jnp.zeros(self.rooms, jnp.int32)
         zero = jnp.int32(0)
-        start = Chain(*[empty] * 6, entry=zero, placed=zero, tries=zero, drawn=jnp.uint32(0))
+        start = Chain(empty, empty, empty, empty, empty, empty, zero, zero, zero, jnp.uint32(0))
         chain: Chain = jax.lax.while_loop(
             lambda chain: chain.placed < self.rooms, lambda chain: self._extended(chain, key), start
         )
@@ -135,12 +135,25 @@ class MultiRoom(GridTask):
 
         tries = jnp.where(fits, TRIES, chain.tries - 1)
         here = (np.arange(self.rooms) == chain.placed) & fits
-        new = (x, y, wide, high, door_x, door_y)
-        rooms = [jnp.where(here, value, old) for value, old in zip(new, chain[:6], strict=True)]
+
+        def kept(old: jax.Array, new: jax.Array) -> jax.Array:
+            return jnp.where(here, new, old)
+
         placed = jnp.where(fits, chain.placed + 1, jnp.where(tries > 0, chain.placed, 0))
         entry = jnp.where(first, WEST, (leave + 2) % 4)
         entry = jnp.where(fits, entry, chain.entry)
-        return Chain(*rooms, entry, placed, tries, chain.drawn + 9)
+        return Chain(
+            kept(chain.left, x),
+            kept(chain.top, y),
+            kept(chain.width, wide),
+            kept(chain.height, high),
+            kept(chain.door_x, door_x),
+            kept(chain.door_y, door_y),
+            entry,
+            placed,
+            tries,
+            chain.drawn + 9,
+        )
 
 
 def multi_room(rooms: int) -> MultiRoom:

@@ -37,13 +37,16 @@ def draw(task: GridTask, state: GridState, steps: int, episode_return: float) ->
     left = (width - task.width * tile) // 2
     grid = np.asarray(state.grid).reshape(-1, task.stride)
     lit = _lit(task, state).reshape(grid.shape)
+    inside = _inside(grid, int(state.position))
     for y in range(task.height):
         for x in range(task.width):
-            code, seen = (
-                int(grid[y + view.PADDING, x + view.PADDING]),
-                bool(lit[y + view.PADDING, x + view.PADDING]),
-            )
-            _tile(canvas, (left + x * tile, HEAD + y * tile), tile, code, seen)
+            here = (y + view.PADDING, x + view.PADDING)
+            corner = (left + x * tile, HEAD + y * tile)
+            if grid[here] & 15 == cells.WALL_TYPE:
+                below = grid[here[0] + 1, here[1]] & 15 == cells.WALL_TYPE
+                _wall(canvas, corner, tile, front=not below and y + 1 < task.height)
+            elif inside[here]:
+                _tile(canvas, corner, tile, int(grid[here]), bool(lit[here]))
     row, column = divmod(int(state.position), task.stride)
     centre = (
         left + (column - view.PADDING + 0.5) * tile,
@@ -67,13 +70,32 @@ def _lit(task: GridTask, state: GridState) -> NDArray[np.bool_]:
     return lit
 
 
+def _inside(grid: NDArray[np.uint16], position: int) -> NDArray[np.bool_]:
+    """Cells without a wall between them and the agent; MultiRoom's map is also empty elsewhere."""
+    passable: NDArray[np.bool_] = grid & 15 != cells.WALL_TYPE
+    inside: NDArray[np.bool_] = np.zeros_like(passable)
+    inside.flat[position] = True
+    while True:
+        near = inside.copy()
+        for axis in (0, 1):
+            near |= np.roll(inside, 1, axis) | np.roll(inside, -1, axis)
+        near &= passable
+        if (near == inside).all():
+            return inside
+        inside = near
+
+
+def _wall(canvas: Canvas, corner: Point, tile: float, front: bool) -> None:
+    """A block from above; where there is floor before it, its front can be seen."""
+    x, y = corner
+    canvas.box((x, y), (x + tile, y + tile), WALL_TOP)
+    if front:
+        canvas.box((x, y + 0.55 * tile), (x + tile, y + tile), WALL)
+
+
 def _tile(canvas: Canvas, corner: Point, tile: float, code: int, seen: bool) -> None:
     x, y = corner
-    kind, colour, state = (int(part) for part in cells.unpacked(np.int32(code)))
-    if kind == cells.WALL_TYPE:
-        canvas.box((x, y), (x + tile, y + tile), WALL)
-        canvas.box((x, y), (x + tile, y + 0.22 * tile), WALL_TOP)
-        return
+    kind, colour, state = cells.unpacked(code)
     floor = LIT if seen else FLOOR
     canvas.box((x + 0.5, y + 0.5), (x + tile - 0.5, y + tile - 0.5), floor, corner=0.06 * tile)
     centre = (x + tile / 2, y + tile / 2)
@@ -114,7 +136,7 @@ def _door(canvas: Canvas, corner: Point, tile: float, colour: Colour, state: int
 def _object(canvas: Canvas, centre: Point, tile: float, code: int) -> None:
     """A key or a ball."""
     x, y = centre
-    kind, number, _ = (int(part) for part in cells.unpacked(np.int32(code)))
+    kind, number, _ = cells.unpacked(code)
     colour = COLOURS[number]
     if kind == cells.BALL_TYPE:
         canvas.disc(centre, 0.34 * tile, INK)
