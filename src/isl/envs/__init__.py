@@ -1,6 +1,7 @@
 """The tasks: compiled ones by name (`make("deep_sea/20")`), Gymnasium twins, adapters, spaces."""
 
 from isl.envs.registry import (
+    PACKAGES,
     TASKS,
     Fact,
     TaskFamily,
@@ -14,6 +15,7 @@ from isl.envs.registry import (
 )
 
 __all__ = [
+    "PACKAGES",
     "TASKS",
     "Fact",
     "TaskFamily",

@@ -60,8 +60,8 @@ class TaskFamily:
     preset: str | None = None  # the hyper-parameters' preset; None: by kind of observation
     solved_return: float | None = None  # mean of the last hundred episodes at which it is solved
 
-    def make(self, number: int | None, **parameters: int) -> Environment:
-        """The task of this number."""
+    def make(self, number: int | str | None, **parameters: int) -> Environment:
+        """The task of this number, or of this name in another package."""
         build = self.build
         if isinstance(build, str):
             module, _, name = build.partition(":")
@@ -225,9 +225,22 @@ TASKS |= {
 }
 
 
+# Environments of other packages, by the word before the colon: `gymnax:MountainCar-v0`.
+PACKAGES: dict[str, TaskFamily] = {
+    package: TaskFamily(f"isl.envs.packages:{package}", about, package, f"{package}:{example}")
+    for package, about, example in (
+        ("gymnax", "gymnax ≥ 1.0", "MountainCar-v0"),
+        ("navix", "navix 0.7", "Navix-DoorKey-5x5-v0"),
+        ("xminigrid", "xminigrid 0.9", "MiniGrid-DoorKey-5x5"),
+        ("craftax", "craftax 1.6", "Craftax-Classic-Symbolic-v1"),
+    )
+}
+
+
 def family_of(task: str) -> TaskFamily | None:
     """The family that a task's name belongs to; None for a Gymnasium environment."""
-    return TASKS.get(task.partition("/")[0])
+    package, colon, _ = task.partition(":")
+    return PACKAGES.get(package) if colon else TASKS.get(task.partition("/")[0])
 
 
 def number_of(task: str) -> int | None:
@@ -260,6 +273,9 @@ def make(name: str, **parameters: int) -> Environment:
     `parameters` are the family's own: `mapping_seed` draws which action means "right" in each cell
     of a Deep Sea. Raises `UsageError` if there is no such task or parameter.
     """
+    package, colon, inner = name.partition(":")
+    if colon and package in PACKAGES:
+        return PACKAGES[package].make(inner)
     family_name, _, number = name.partition("/")
     family = TASKS.get(family_name)
     if family is None:
