@@ -82,12 +82,6 @@ _SEA = {
     "twin_number": "size",
 }
 
-_GRID = {
-    "facts": (Fact("goal", "goal_visits", recorded_since="0.2"),),
-    "goal": "goal",
-    "best_return": 1.0,
-}
-
 TASKS: dict[str, TaskFamily] = {
     "deep_sea": TaskFamily(
         "isl.envs.deep_sea:DeepSea",
@@ -125,105 +119,107 @@ TASKS: dict[str, TaskFamily] = {
     ),
 }
 
+_GOAL = {
+    "facts": (Fact("goal", "goal_visits", recorded_since="0.2"),),
+    "goal": "goal",
+    "best_return": 1.0,
+}
+_SIZE = {"number": "size", "symbol": "size N", "twin_number": "size"}
+_LENGTH = {"number": "length", "symbol": "length N", "twin_number": "length"}
+
+
+def _suite(
+    build: str, title: str, example: str, about: str, numbers: str = "", **more: Any
+) -> TaskFamily:
+    """An entry of the suite; its twin is named after its class."""
+    made = f"isl.envs.{build}"
+    twin = f"isl/{title.replace(' ', '')}-v0"
+    return TaskFamily(made, about, title, example, numbers=numbers, twin=twin, **more)
+
+
 TASKS |= {
-    "empty": TaskFamily(
-        "isl.envs.minigrid.empty:Empty",
-        "an N × N room with a goal in the far corner",
+    "empty": _suite(
+        "minigrid.empty:Empty",
         "Empty",
         "empty/8",
-        number="size",
-        symbol="size N",
-        numbers="4 to 100",
-        twin="isl/Empty-v0",
-        twin_number="size",
+        "an N × N room with a goal in the far corner",
+        "4 to 100",
         solved_return=0.9,
-        **_GRID,  # type: ignore[arg-type]
+        **_SIZE,
+        **_GOAL,
     ),
-    "door_key": TaskFamily(
-        "isl.envs.minigrid.door_key:DoorKey",
-        "fetch a key, unlock a door, reach the goal behind it",
+    "door_key": _suite(
+        "minigrid.door_key:DoorKey",
         "DoorKey",
         "door_key/6",
-        number="size",
-        symbol="size N",
-        numbers="5 to 100; MiniGrid has 5, 6, 8, 16",
-        twin="isl/DoorKey-v0",
-        twin_number="size",
+        "fetch a key, unlock a door, reach the goal behind it",
+        "5 to 100; MiniGrid has 5, 6, 8, 16",
         solved_return=0.9,
-        **_GRID,  # type: ignore[arg-type]
+        **_SIZE,
+        **_GOAL,
     ),
-    "multi_room": TaskFamily(
-        "isl.envs.minigrid.multi_room:multi_room",
-        "a chain of N rooms behind doors, the goal in the last one",
+    "multi_room": _suite(
+        "minigrid.multi_room:multi_room",
         "MultiRoom",
         "multi_room/4",
+        "a chain of N rooms behind doors, the goal in the last one",
+        "2 (N2-S4), 4 (N4-S5), 6 (N6)",
         number="rooms",
         symbol="rooms N",
-        numbers="2 (N2-S4), 4 (N4-S5), 6 (N6)",
-        twin="isl/MultiRoom-v0",
         twin_number="rooms",
         solved_return=0.6,
-        **_GRID,  # type: ignore[arg-type]
+        **_GOAL,
     ),
-    "key_corridor": TaskFamily(
-        "isl.envs.minigrid.key_corridor:KeyCorridor",
-        "find the key to a locked room and pick up the ball in it",
+    "key_corridor": _suite(
+        "minigrid.key_corridor:KeyCorridor",
         "KeyCorridor",
         "key_corridor/3",
+        "find the key to a locked room and pick up the ball in it",
+        "1 to 6; MiniGrid has S3R1, S3R2, S3R3",
         number="rows",
         symbol="rows R",
-        numbers="1 to 6; MiniGrid has S3R1, S3R2, S3R3",
-        twin="isl/KeyCorridor-v0",
         twin_number="rows",
+        goal_name="ball",
         solved_return=0.8,
-        **(_GRID | {"goal_name": "ball"}),  # type: ignore[arg-type]
+        **_GOAL,
     ),
-    "four_rooms": TaskFamily(
-        "isl.envs.minigrid.four_rooms:FourRooms",
-        "four rooms with gaps between them, agent and goal anywhere",
+    "four_rooms": _suite(
+        "minigrid.four_rooms:FourRooms",
         "FourRooms",
         "four_rooms",
-        twin="isl/FourRooms-v0",
+        "four rooms with gaps between them, agent and goal anywhere",
         solved_return=0.6,
-        **_GRID,  # type: ignore[arg-type]
+        **_GOAL,
     ),
-    "lock": TaskFamily(
-        "isl.envs.lock:Lock",
-        "a combination of L digits; a wrong one puts the dial back to the start",
-        "Combination lock",
+    "lock": _suite(
+        "lock:Lock",
+        "Lock",
         "lock/10",
-        number="length",
-        symbol="length L",
-        numbers="1 to 1,000",
+        "a combination of N digits; a wrong one puts the dial back to the start",
+        "1 to 1,000",
         parameters={"mapping_seed": 42},
-        twin="isl/Lock-v0",
-        twin_number="length",
         solved_return=0.9,
-        **_GRID,  # type: ignore[arg-type]
+        **_LENGTH,
+        **_GOAL,
     ),
-    "river_swim": TaskFamily(
-        "isl.envs.river_swim:RiverSwim",
-        "a small reward downstream, a large one N cells against the current",
+    "river_swim": _suite(
+        "river_swim:RiverSwim",
         "RiverSwim",
         "river_swim/6",
-        number="length",
-        symbol="length N",
-        numbers="2 to 1,000",
+        "a small reward downstream, a large one N cells against the current",
+        "2 to 1,000",
         facts=(Fact("rewarded", "rewarded_steps", recorded_since="0.2"),),
-        twin="isl/RiverSwim-v0",
-        twin_number="length",
+        **_LENGTH,
     ),
-    "point_maze": TaskFamily(
-        "isl.envs.point_maze:PointMaze",
-        "a point at (x, y) in a labyrinth with noisy moves",
-        "Point maze",
+    "point_maze": _suite(
+        "point_maze:PointMaze",
+        "Point Maze",
         "point_maze",
-        twin="isl/PointMaze-v0",
+        "a point at (x, y) in a labyrinth with noisy moves",
         solved_return=0.9,
-        **_GRID,  # type: ignore[arg-type]
+        **_GOAL,
     ),
 }
-
 
 # Environments of other packages, by the word before the colon: `gymnax:MountainCar-v0`.
 PACKAGES: dict[str, TaskFamily] = {
