@@ -8,66 +8,19 @@ the project asks what a task is called.
 from __future__ import annotations
 
 import difflib
-import importlib
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from isl.envs.families import Bsuite as Bsuite
+from isl.envs.families import Fact as Fact
+from isl.envs.families import TaskFamily as TaskFamily
+from isl.envs.suite import PACKAGES as PACKAGES
+from isl.envs.suite import SUITE
 from isl.errors import UsageError
 
 if TYPE_CHECKING:
     from isl.envs.base import Environment
-
-
-@dataclass(frozen=True)
-class Fact:
-    """A number that a task gives with every step; a run records its sum so far."""
-
-    name: str  # its key in `TimeStep.info`
-    column: str  # of the table of episodes
-    recorded_since: str = "0.1"  # later ones are not part of a row's digest of its episodes
-
-
-@dataclass(frozen=True)
-class Bsuite:
-    """What bsuite fixes about the same family."""
-
-    numbers: range  # its ids count them from 0: deep_sea/10 is deep_sea-0
-    episodes: int
-
-
-@dataclass(frozen=True)
-class TaskFamily:
-    """Tasks that differ by one whole number, written after the slash, or a single task."""
-
-    build: str | Callable[..., Environment]  # (number, **parameters) → the task; or module:name
-    about: str  # one line for `isl list`
-    title: str  # in figures
-    example: str
-    number: str = ""  # what the number is called, e.g. size; "": a single task without one
-    symbol: str = ""  # the number on an axis, e.g. "size N"
-    numbers: str = ""  # which of them exist, in words
-    facts: tuple[Fact, ...] = ()
-    goal: str | None = None  # the fact that counts visits to a goal: solved at the tenth of them
-    goal_name: str = "goal"  # what is visited there, in titles
-    parameters: Mapping[str, int] = field(default_factory=dict)  # beside the number, with defaults
-    best_return: float | None = None  # of an episode; divides returns into scores from 0 to 1
-    bsuite: Bsuite | None = None
-    twin: str | None = None  # id of the same task as a Gymnasium environment
-    twin_number: str = ""  # the argument of the twin that takes the number
-    twin_arguments: Mapping[str, Any] = field(default_factory=dict)  # its other fixed ones
-    preset: str | None = None  # the hyper-parameters' preset; None: by kind of observation
-    solved_return: float | None = None  # mean of the last hundred episodes at which it is solved
-
-    def make(self, number: int | str | None, **parameters: int) -> Environment:
-        """The task of this number, or of this name in another package."""
-        build = self.build
-        if isinstance(build, str):
-            module, _, name = build.partition(":")
-            build = getattr(importlib.import_module(module), name)
-        built: Environment = build(*([] if number is None else [number]), **parameters)
-        return built
 
 
 _SEA = {
@@ -117,119 +70,7 @@ TASKS: dict[str, TaskFamily] = {
         twin_number="difficulty",
         preset="cartpole_swingup",
     ),
-}
-
-_GOAL = {
-    "facts": (Fact("goal", "goal_visits", recorded_since="0.2"),),
-    "goal": "goal",
-    "best_return": 1.0,
-}
-_SIZE = {"number": "size", "symbol": "size N", "twin_number": "size"}
-_LENGTH = {"number": "length", "symbol": "length N", "twin_number": "length"}
-
-
-def _suite(
-    build: str, title: str, example: str, about: str, numbers: str = "", **more: Any
-) -> TaskFamily:
-    """An entry of the suite; its twin is named after its class."""
-    made = f"isl.envs.{build}"
-    twin = f"isl/{title.replace(' ', '')}-v0"
-    return TaskFamily(made, about, title, example, numbers=numbers, twin=twin, **more)
-
-
-TASKS |= {
-    "empty": _suite(
-        "minigrid.empty:Empty",
-        "Empty",
-        "empty/8",
-        "an N × N room with a goal in the far corner",
-        "4 to 100",
-        solved_return=0.9,
-        **_SIZE,
-        **_GOAL,
-    ),
-    "door_key": _suite(
-        "minigrid.door_key:DoorKey",
-        "DoorKey",
-        "door_key/6",
-        "fetch a key, unlock a door, reach the goal behind it",
-        "5 to 100; MiniGrid has 5, 6, 8, 16",
-        solved_return=0.9,
-        **_SIZE,
-        **_GOAL,
-    ),
-    "multi_room": _suite(
-        "minigrid.multi_room:multi_room",
-        "MultiRoom",
-        "multi_room/4",
-        "a chain of N rooms behind doors, the goal in the last one",
-        "2 (N2-S4), 4 (N4-S5), 6 (N6)",
-        number="rooms",
-        symbol="rooms N",
-        twin_number="rooms",
-        solved_return=0.6,
-        **_GOAL,
-    ),
-    "key_corridor": _suite(
-        "minigrid.key_corridor:KeyCorridor",
-        "KeyCorridor",
-        "key_corridor/3",
-        "find the key to a locked room and pick up the ball in it",
-        "1 to 6; MiniGrid has S3R1, S3R2, S3R3",
-        number="rows",
-        symbol="rows R",
-        twin_number="rows",
-        goal_name="ball",
-        solved_return=0.8,
-        **_GOAL,
-    ),
-    "four_rooms": _suite(
-        "minigrid.four_rooms:FourRooms",
-        "FourRooms",
-        "four_rooms",
-        "four rooms with gaps between them, agent and goal anywhere",
-        solved_return=0.6,
-        **_GOAL,
-    ),
-    "lock": _suite(
-        "lock:Lock",
-        "Lock",
-        "lock/10",
-        "a combination of N digits; a wrong one puts the dial back to the start",
-        "1 to 1,000",
-        parameters={"mapping_seed": 42},
-        solved_return=0.9,
-        **_LENGTH,
-        **_GOAL,
-    ),
-    "river_swim": _suite(
-        "river_swim:RiverSwim",
-        "RiverSwim",
-        "river_swim/6",
-        "a small reward downstream, a large one N cells against the current",
-        "2 to 1,000",
-        facts=(Fact("rewarded", "rewarded_steps", recorded_since="0.2"),),
-        **_LENGTH,
-    ),
-    "point_maze": _suite(
-        "point_maze:PointMaze",
-        "Point Maze",
-        "point_maze",
-        "a point at (x, y) in a labyrinth with noisy moves",
-        solved_return=0.9,
-        **_GOAL,
-    ),
-}
-
-# Environments of other packages, by the word before the colon: `gymnax:MountainCar-v0`.
-PACKAGES: dict[str, TaskFamily] = {
-    package: TaskFamily(f"isl.envs.packages:{package}", about, package, f"{package}:{example}")
-    for package, about, example in (
-        ("gymnax", "gymnax ≥ 1.0", "MountainCar-v0"),
-        ("navix", "navix 0.7", "Navix-DoorKey-5x5-v0"),
-        ("xminigrid", "xminigrid 0.9", "MiniGrid-DoorKey-5x5"),
-        ("craftax", "craftax 1.6", "Craftax-Classic-Symbolic-v1"),
-    )
+    **SUITE,
 }
 
 

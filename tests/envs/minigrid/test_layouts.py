@@ -52,7 +52,8 @@ def facts(grid, x, y, direction):
         at[f"{name} corner"] = boxes[label - 1][0].start * width + boxes[label - 1][1].start
     for name, line in (("row", kind[height // 2]), ("column", kind[:, width // 2])):  # gaps
         gaps = np.flatnonzero(line != cells.WALL_TYPE)
-        at[f"first in middle {name}"], at[f"last in middle {name}"] = int(gaps[0]), int(gaps[-1])
+        ends = (int(gaps[0]), int(gaps[-1])) if len(gaps) else (-1, -1)
+        at[f"first in middle {name}"], at[f"last in middle {name}"] = ends
     at |= {"x": x, "y": y}
     at["end x"] = max(at["goal"], at["ball"]) % width
     at["end y"] = max(at["goal"], at["ball"]) // width
