@@ -148,7 +148,7 @@ def _connected(key: jax.Array, edges: Edges, row: jax.Array) -> tuple[jax.Array,
     def all_reached(exists: jax.Array) -> jax.Array:
         reached = corridor
         for _ in range(rooms // COLUMNS):  # a way from the corridor passes a column at most
-            lit = exists & (touches & reached).any(axis=1)
+            lit = exists & (touches & reached[None, :]).any(axis=1)
             reached = reached | (touches & lit[:, None]).any(axis=0)
         return reached.all()
 
