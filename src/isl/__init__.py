@@ -18,9 +18,15 @@ if TYPE_CHECKING:
 __all__ = ["DQN", "ISL", "SBEED", "UBE", "BootDQN", "Seeker", "__version__", "load"]
 
 # By name only: `import isl` loads neither JAX nor the tasks.
-for _id, _class in (("DeepSea", "DeepSeaEnv"), ("CartpoleSwingup", "CartpoleSwingupEnv")):
-    if f"isl/{_id}-v0" not in gymnasium.registry:
-        gymnasium.register(f"isl/{_id}-v0", f"isl.envs.gymnasium:{_class}")
+_TWINS = {
+    "isl.envs.gymnasium": ("DeepSea", "CartpoleSwingup"),
+    "isl.envs.minigrid.gymnasium": ("Empty", "DoorKey", "MultiRoom", "KeyCorridor", "FourRooms"),
+    "isl.envs.small": ("Lock", "RiverSwim", "PointMaze"),
+}
+for _module, _names in _TWINS.items():
+    for _name in _names:
+        if f"isl/{_name}-v0" not in gymnasium.registry:
+            gymnasium.register(f"isl/{_name}-v0", f"{_module}:{_name}Env")
 
 
 def __getattr__(name: str) -> Any:

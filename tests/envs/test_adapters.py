@@ -13,7 +13,8 @@ from bsuite.experiments.deep_sea.deep_sea import load as load_deep_sea
 from dm_env import specs
 
 from isl import envs
-from isl.envs.adapters import DmEnvAdapter, FunctionalAdapter, TaskEnv
+from isl.envs.adapters import DmEnvAdapter, FunctionalAdapter
+from isl.envs.task_env import TaskEnv
 from isl.errors import UsageError
 from isl.model.environment import attach
 

@@ -4,6 +4,8 @@ import pytest
 
 from isl.envs.cartpole_swingup import CartpoleSwingup
 from isl.envs.deep_sea import DeepSea
+from isl.envs.lock import Lock
+from isl.envs.minigrid.four_rooms import FourRooms
 from isl.envs.registry import (
     TASKS,
     TaskFamily,
@@ -21,6 +23,8 @@ def test_make_builds_the_task_that_is_named():
     assert make("deep_sea/20") == DeepSea(20)
     assert make("deep_sea_stochastic/8", mapping_seed=3) == DeepSea(8, True, 3)
     assert make("cartpole_swingup/0") == CartpoleSwingup(0)
+    assert make("lock/3", mapping_seed=3) == Lock(3, 3)
+    assert make("four_rooms") == FourRooms()
 
 
 def test_parameters_are_the_families_own():
@@ -63,8 +67,9 @@ def test_names_make_the_task_they_come_from(family):
 
 
 def test_default_budgets_are_bsuites():
-    budgets = [make(family.example).default_episodes for family in TASKS.values()]
-    assert budgets == [10_000, 10_000, 1_000]
+    bsuite = [family for family in TASKS.values() if family.bsuite is not None]
+    assert [make(family.example).default_episodes for family in bsuite] == [10_000, 10_000, 1_000]
+    assert [family.bsuite.episodes for family in bsuite] == [10_000, 10_000, 1_000]
 
 
 @pytest.mark.parametrize(
@@ -87,6 +92,11 @@ def test_default_budgets_are_bsuites():
         ("deep_sea/20/3", "got '20/3'"),
         ("deep_sea/" + "9" * 5000, "needs a size"),
         ("cartpole_swingup", "needs a difficulty"),
+        ("four_rooms/3", "four_rooms has no number: leave out /3"),
+        ("multi_room/3", "number of rooms must be one of 2, 4, 6, got 3"),
+        ("door_key/4", "size must be a whole number from 5 to 100, got 4"),
+        ("key_corridor/0", "rows must be a whole number from 1 to 6, got 0"),
+        ("lock/0", "length must be a whole number from 1 to 1000, got 0"),
     ],
 )
 def test_one_line_says_what_is_wrong(name, message):
@@ -101,3 +111,5 @@ def test_only_compiled_families_are_compiled_tasks():
     assert not is_compiled_task("deep_see/20")
     assert not is_compiled_task("FrozenLake-v1")
     assert not is_compiled_task("isl/DeepSea-v0")
+    assert not is_compiled_task("minigrid:MiniGrid-Empty-5x5-v0")  # Gymnasium's module:Id
+    assert is_compiled_task("gymnax:MountainCar-v0")

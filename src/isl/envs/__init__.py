@@ -1,9 +1,9 @@
 """The tasks: compiled ones by name (`make("deep_sea/20")`), Gymnasium twins, adapters, spaces."""
 
+from isl.envs.families import Fact, TaskFamily
 from isl.envs.registry import (
+    PACKAGES,
     TASKS,
-    Fact,
-    TaskFamily,
     examples,
     family_of,
     has_goal,
@@ -14,6 +14,7 @@ from isl.envs.registry import (
 )
 
 __all__ = [
+    "PACKAGES",
     "TASKS",
     "Fact",
     "TaskFamily",

@@ -1,14 +1,17 @@
 """Other kinds of environments made into ours.
 
 DmEnvAdapter(env)            dm_env, bsuite        → Gymnasium, for the host loop
-FunctionalAdapter(env, …)    gymnax and the like   → a compiled task, for the compiled loop
-TaskEnv(task)                a compiled task       → Gymnasium, to evaluate and play on
+FunctionalAdapter(env, …)    gymnax, craftax       → a compiled task, for the compiled loop
+TimestepAdapter(…)           navix, xminigrid      → likewise
+
+`isl.envs.packages` makes the last two from names such as `gymnax:MountainCar-v0`.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple
 
 import gymnasium
 import jax
@@ -16,7 +19,7 @@ import jax.numpy as jnp
 import numpy as np
 from gymnasium import spaces
 
-from isl.envs.base import Environment, TimeStep
+from isl.envs.base import TimeStep
 from isl.errors import UsageError
 
 
@@ -73,8 +76,13 @@ def _observation(space: spaces.Space[Any], value: Any) -> Any:
 
 
 class FunctionalState(NamedTuple):
+    """The environment's own state, and the steps of this episode."""
+
     inner: Any
     steps: jax.Array
+
+
+LIMITS = ("max_steps_in_episode", "max_timesteps")  # what gymnax and craftax call it
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -82,9 +90,11 @@ class FunctionalAdapter:
     """A gymnax-style environment: pure `reset_env(key, params)` and `step_env(key, state, action,
     params)`, spaces as functions of `params`.
 
-    Such environments end an episode at `params.max_steps_in_episode` as if it were a termination.
-    Here that limit is lifted and kept by the adapter, as a truncation.
+    Such environments may end an episode at their limit of steps as if it were a termination. Here
+    that limit is lifted and kept by the adapter, as a truncation.
     """
+
+    costly_reset: ClassVar[bool] = True
 
     env: Any
     params: Any = None  # default: the environment's own
@@ -102,51 +112,96 @@ class FunctionalAdapter:
         if not self.name:
             own = getattr(self.env, "name", type(self.env).__name__)
             object.__setattr__(self, "name", str(own))
+        if not hasattr(self.env.action_space(self.params), "n"):
+            raise UsageError(f"action space of {self.name} is not supported; expected Discrete")
 
     @property
     def observation_space(self) -> spaces.Space[Any]:
-        space = self.env.observation_space(self.params)
-        if hasattr(space, "n"):
-            return spaces.Discrete(int(space.n))
-        if np.dtype(space.dtype) == np.uint8:
-            return spaces.Box(0, 255, tuple(space.shape), np.uint8)
-        return spaces.Box(-np.inf, np.inf, tuple(space.shape), np.float32)
+        return _read_space(self.name, self.env.observation_space(self.params))
 
     @property
     def num_actions(self) -> int:
-        space = self.env.action_space(self.params)
-        if not hasattr(space, "n"):
-            raise UsageError(f"action space of {self.name} is not supported; expected Discrete")
-        return int(space.n)
+        return int(self.env.action_space(self.params).n)
 
     @property
     def max_episode_steps(self) -> int:
-        return int(self.params.max_steps_in_episode)
+        return int(getattr(self.params, self._limit))
 
     def reset(self, key: jax.Array) -> tuple[FunctionalState, jax.Array]:
         obs, state = self.env.reset_env(key, self._endless())
-        return FunctionalState(_arrays(state), jnp.int32(0)), self._seen(obs)
+        return FunctionalState(_arrays(state), jnp.int32(0)), _seen(self.observation_space, obs)
 
     def step(self, state: FunctionalState, action: jax.Array, key: jax.Array) -> TimeStep:
         obs, inner, reward, done, _ = self.env.step_env(key, state.inner, action, self._endless())
         steps = state.steps + 1
         terminated = jnp.asarray(done, jnp.bool_)
         return TimeStep(
-            state=FunctionalState(_arrays(inner), steps),
-            obs=self._seen(obs),
+            state=FunctionalState(_like(state.inner, inner), steps),
+            obs=_seen(self.observation_space, obs),
             reward=jnp.asarray(reward, jnp.float32),
             discount=1.0 - terminated.astype(jnp.float32),
             last=terminated | (steps >= self.max_episode_steps),
             info={},
         )
 
-    def _endless(self) -> Any:
-        return dataclasses.replace(self.params, max_steps_in_episode=np.iinfo(np.int32).max)
+    @property
+    def _limit(self) -> str:
+        for name in LIMITS:
+            if hasattr(self.params, name):
+                return name
+        raise UsageError(f"the parameters of {self.name} have no limit of steps ({LIMITS})")
 
-    def _seen(self, obs: Any) -> jax.Array:
-        space = self.observation_space
-        dtype = jnp.int32 if isinstance(space, spaces.Discrete) else space.dtype
-        return jnp.asarray(obs, dtype)
+    def _endless(self) -> Any:
+        return dataclasses.replace(self.params, **{self._limit: np.iinfo(np.int32).max})
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class TimestepAdapter:
+    """An environment whose `reset` and `step` give a timestep that holds state and observation."""
+
+    costly_reset: ClassVar[bool] = True
+
+    name: str
+    observation_space: spaces.Box
+    num_actions: int
+    max_episode_steps: int
+    begin: Callable[[jax.Array], Any]  # key → timestep
+    advance: Callable[[Any, jax.Array], Any]  # (timestep, action) → timestep, never reset
+    ended: Callable[[Any], tuple[jax.Array, jax.Array]]  # timestep → (terminated, truncated)
+    default_episodes: int = 1000
+
+    def reset(self, key: jax.Array) -> tuple[Any, jax.Array]:
+        timestep = _arrays(self.begin(key))
+        return timestep, _seen(self.observation_space, timestep.observation)
+
+    def step(self, state: Any, action: jax.Array, key: jax.Array) -> TimeStep:
+        """The environment carries its own key, drawn from that of `reset`."""
+        del key
+        timestep = self.advance(state, action)
+        terminated, truncated = self.ended(timestep)
+        return TimeStep(
+            state=_like(state, timestep),
+            obs=_seen(self.observation_space, timestep.observation),
+            reward=jnp.asarray(timestep.reward, jnp.float32),
+            discount=1.0 - terminated.astype(jnp.float32),
+            last=terminated | truncated,
+            info={},
+        )
+
+
+def _read_space(name: str, space: Any) -> spaces.Space[Any]:
+    if hasattr(space, "n"):
+        return spaces.Discrete(int(space.n))
+    if not hasattr(space, "shape") or not hasattr(space, "dtype"):
+        raise UsageError(f"observation space of {name} is not supported; expected Discrete or Box")
+    if np.dtype(space.dtype) == np.uint8:
+        return spaces.Box(0, 255, tuple(space.shape), np.uint8)
+    return spaces.Box(-np.inf, np.inf, tuple(space.shape), np.float32)
+
+
+def _seen(space: spaces.Space[Any], obs: Any) -> jax.Array:
+    dtype = jnp.int32 if isinstance(space, spaces.Discrete) else space.dtype
+    return jnp.asarray(obs, dtype)
 
 
 def _arrays(state: Any) -> Any:
@@ -154,38 +209,6 @@ def _arrays(state: Any) -> Any:
     return jax.tree.map(lambda x: jnp.asarray(x, jnp.asarray(x).dtype), state)
 
 
-class TaskEnv(gymnasium.Env[Any, Any]):
-    """A compiled task as a Gymnasium environment; every step is a compiled call."""
-
-    def __init__(self, task: Environment) -> None:
-        self.task = task
-        self.observation_space = task.observation_space
-        self.action_space = spaces.Discrete(task.num_actions)
-        self._reset, self._step = jax.jit(task.reset), jax.jit(task.step)
-        self._state: Any = None
-
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
-        super().reset(seed=seed)
-        self._state, obs = self._reset(self._key())
-        return self._plain(obs), {}
-
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        ts = self._step(self._state, jnp.int32(action), self._key())
-        self._state = ts.state
-        last, terminated = bool(ts.last), bool(ts.discount == 0)
-        return (
-            self._plain(ts.obs),
-            float(ts.reward),
-            last and terminated,
-            last and not terminated,
-            {},
-        )
-
-    def _key(self) -> jax.Array:
-        return jax.random.key(int(self.np_random.integers(2**32)))
-
-    def _plain(self, obs: jax.Array) -> Any:
-        array = np.asarray(obs)
-        return int(array) if isinstance(self.observation_space, spaces.Discrete) else array
+def _like(before: Any, state: Any) -> Any:
+    """The state in the types of the one before."""
+    return jax.tree.map(lambda old, new: jnp.asarray(new, old.dtype), before, state)

@@ -5,10 +5,14 @@ A task never resets itself and never counts episodes: the loop that runs it does
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import jax
+import jax.numpy as jnp
 from gymnasium.spaces import Space
+
+from isl.errors import UsageError
 
 State = Any  # a pytree of arrays
 
@@ -59,3 +63,30 @@ class Environment(Protocol):
 
     def step(self, state: State, action: jax.Array, key: jax.Array) -> TimeStep:
         """Take one action. Calling it after `last` without a `reset` is an error of the caller."""
+
+
+def go_on(env: Environment, step: TimeStep, key: jax.Array) -> tuple[State, jax.Array]:
+    """The state and observation to continue from: after a last step those of a new episode.
+
+    A task with an attribute `costly_reset` that is true is reset only then, by a loop of no or one
+    round: under `vmap` such a loop runs when any episode of a cohort has ended, while both sides of
+    a branch would always run. For the others a reset costs less than that loop.
+    """
+    if not getattr(env, "costly_reset", False):
+        new: tuple[State, jax.Array] = jax.tree.map(
+            partial(jnp.where, step.last), env.reset(key), (step.state, step.obs)
+        )
+        return new
+    start = (step.state, step.obs, step.last)
+    state, obs, _ = jax.lax.while_loop(
+        lambda carry: carry[2], lambda carry: (*env.reset(key), jnp.bool_(False)), start
+    )
+    return state, obs
+
+
+def check_number(what: str, number: int, possible: range) -> None:
+    """`UsageError` unless the number is possible."""
+    if number not in possible:
+        raise UsageError(
+            f"{what} must be a whole number from {possible[0]} to {possible[-1]}, got {number}"
+        )

@@ -109,7 +109,7 @@ def _blend(
     patch += cover * (np.array(colour, np.float32) - patch)
 
 
-def _text_width(words: str, height: float) -> float:
+def text_width(words: str, height: float) -> float:
     return (len(words) * TEXT_ADVANCE - 1) * height / 4
 
 
@@ -143,7 +143,7 @@ def draw_deep_sea(
         _draw_diver(canvas, centres[-1], max(0.34 * cell, 6.0))
 
     caption = f"STEP {steps}/{size}  RETURN {episode_return:.3f}"
-    canvas.text(caption, SEA_WIDTH - SEA_LEFT - _text_width(caption, 14), 16, 14, INK)
+    canvas.text(caption, SEA_WIDTH - SEA_LEFT - text_width(caption, 14), 16, 14, INK)
     return canvas.image()
 
 
@@ -260,5 +260,5 @@ def draw_cartpole(
         canvas.disc((left, 26), 6.4, GREEN if lit else (214, 219, 225))
         canvas.text(label, left + 15, 20, 12, INK)
     caption = f"STEP {steps}/{MAX_STEPS}  RETURN {episode_return:.1f}"
-    canvas.text(caption, POLE_WIDTH - 28 - _text_width(caption, 14), 19, 14, INK)
+    canvas.text(caption, POLE_WIDTH - 28 - text_width(caption, 14), 19, 14, INK)
     return canvas.image()

@@ -99,6 +99,6 @@ def _twin(task: Environment, render_mode: str | None) -> gymnasium.Env[Any, Any]
             arguments[family.twin_number] = number
         arguments |= {name: getattr(task, name) for name in family.parameters}
         return gymnasium.make(family.twin, render_mode=render_mode, **arguments)
-    from isl.envs.adapters import TaskEnv
+    from isl.envs.task_env import TaskEnv
 
     return TaskEnv(task)

@@ -28,7 +28,7 @@ import numpy as np
 from gymnasium.spaces import Discrete
 
 from isl.agents.base import Agent, Metrics, Transition
-from isl.envs.base import Environment, TimeStep
+from isl.envs.base import Environment, TimeStep, go_on
 from isl.nn.networks import dummy_observation
 from isl.training import replay, rng
 from isl.training.loop import NEVER, Steps, empty_replay, update_step, zero_metrics
@@ -117,12 +117,8 @@ class _OneSeed:
         transition = Transition(seed.obs, action, ts.reward, ts.discount, ts.obs)
         learner, item = agent.observe(seed.learner, transition, rng.at(seed.streams["store"], now))
         begun = agent.begin_episode(learner, rng.at(seed.streams["episode"], now))
-        reset_state, reset_obs = env.reset(reset_key)
-        env_state, obs, episode = jax.tree.map(
-            partial(jnp.where, ts.last),
-            (reset_state, reset_obs, begun),
-            (ts.state, ts.obs, seed.episode),
-        )
+        env_state, obs = go_on(env, ts, reset_key)
+        episode = jax.tree.map(partial(jnp.where, ts.last), begun, seed.episode)
         record = _record(env, seed.obs, ts)
         seed = seed._replace(
             learner=learner,

@@ -1,0 +1,1 @@
+"""MiniGrid's tasks beside the original."""
