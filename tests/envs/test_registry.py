@@ -42,8 +42,9 @@ def test_a_task_says_what_it_is():
     assert family_of("deep_sea/7") is TASKS["deep_sea"]
     assert family_of("CartPole-v1") is None
     assert (number_of("deep_sea/7"), number_of("CartPole-v1")) == (7, None)
-    goals = {name: has_goal(family.example) for name, family in TASKS.items()}
-    assert goals == {"deep_sea": True, "deep_sea_stochastic": True, "cartpole_swingup": False}
+    goals = {name for name, family in TASKS.items() if has_goal(family.example)}
+    assert goals >= {"deep_sea", "deep_sea_stochastic", "door_key", "lock"}
+    assert "cartpole_swingup" not in goals
     assert not has_goal("CartPole-v1")
     for family in TASKS.values():  # its goal is one of the facts that it records
         assert family.goal is None or family.goal in {fact.name for fact in family.facts}
