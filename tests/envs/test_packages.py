@@ -26,6 +26,13 @@ def needs(package):
     )
 
 
+@pytest.fixture(autouse=True)
+def their_broadcasting():
+    """The packages broadcast as NumPy does, which our tests forbid elsewhere."""
+    with jax.numpy_rank_promotion("allow"):
+        yield
+
+
 EACH = [pytest.param(name, marks=needs(name.partition(":")[0])) for name in EXAMPLES]
 
 

@@ -1,5 +1,7 @@
 """Tasks by name, and what the user is told when there is no such task."""
 
+import jax
+import jax.numpy as jnp
 import pytest
 
 from isl.envs.cartpole_swingup import CartpoleSwingup
@@ -65,6 +67,21 @@ def test_names_make_the_task_they_come_from(family):
     assert make(task.name) == task
     assert task.name == TASKS[family].example
     assert is_compiled_task(task.name)
+
+
+@pytest.mark.parametrize("family", TASKS)
+def test_a_step_keeps_the_types_of_a_reset(family):
+    task = make(TASKS[family].example)
+    assert hash(task) == hash(make(task.name))
+    state, obs = task.reset(jax.random.key(0))
+    assert all(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves((state, obs)))
+    ts = jax.jit(task.step)(state, jnp.int32(0), jax.random.key(0))
+    shape = lambda x: (x.shape, x.dtype, x.weak_type)  # noqa: E731
+    assert jax.tree.map(shape, ts.state) == jax.tree.map(shape, state)
+    assert (ts.obs.shape, ts.obs.dtype) == (obs.shape, obs.dtype)
+    assert (ts.reward.dtype, ts.discount.dtype) == (jnp.float32, jnp.float32)
+    assert ts.last.dtype == jnp.bool_
+    assert set(ts.info) <= {fact.name for fact in TASKS[family].facts}
 
 
 def test_default_budgets_are_bsuites():

@@ -28,11 +28,15 @@ class Contestant:
         return min(self.seconds), max(self.seconds)
 
 
-def take_turns(contestants: Iterable[Contestant], turns: int) -> None:
+def take_turns(
+    contestants: Iterable[Contestant],
+    turns: int,
+    clock: Callable[[], float] = time.perf_counter,
+) -> None:
     """Time every contestant once per turn. Each must have been run once before (compiled)."""
     runners = list(contestants)
     for _ in range(turns):
         for contestant in runners:
-            start = time.perf_counter()
+            start = clock()
             contestant.run()
-            contestant.seconds.append((time.perf_counter() - start) / contestant.units)
+            contestant.seconds.append((clock() - start) / contestant.units)

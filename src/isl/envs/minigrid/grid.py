@@ -86,9 +86,10 @@ class GridTask:
         """A new grid."""
         layout = self.draw(key)
         padded = jnp.pad(layout.grid, view.PADDING, constant_values=cells.WALL)
+        position = (layout.y + view.PADDING) * self.stride + layout.x + view.PADDING
         state = GridState(
             grid=padded.astype(jnp.uint16).ravel(),
-            position=(layout.y + view.PADDING) * self.stride + layout.x + view.PADDING,
+            position=jnp.asarray(position, jnp.int32),
             direction=jnp.asarray(layout.direction, jnp.int32),
             carrying=jnp.uint16(cells.EMPTY),
             steps=jnp.int32(0),
