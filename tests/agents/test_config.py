@@ -174,20 +174,22 @@ NO_EFFECT = {  # agent, space, and the options that do nothing there
 
 @pytest.mark.parametrize(("agent", "space", "useless"), NO_EFFECT.values(), ids=NO_EFFECT)
 def test_options_without_effect_are_refused(agent, space, useless):
-    config = agents.load(agent).Config()
-    names = {option.name for option in dataclasses.fields(config)}
+    usual = agents.load(agent).Config()
+    names = {option.name for option in dataclasses.fields(usual)}
     assert useless.keys() <= names
-    config.check_given(names - useless.keys(), space)
-    for name in useless:
+    usual.check_given(names, space, usual)  # at their usual values they mislead nobody
+    for name, value in useless.items():
+        changed = usual.replace({name: value})
+        changed.check_given(names - {name}, space, usual)
         with pytest.raises(UsageError, match=f"{name} has no effect here: .*; leave it out"):
-            config.check_given([name], space)
+            changed.check_given([name], space, usual)
 
 
 def test_the_control_on_a_table_has_one_rate():
-    config = agents.load("dqn").Config(lr_codes=0.1)
-    for name in ("hidden", "lr"):
+    usual = agents.load("dqn").Config(lr_codes=0.1)
+    for name, value in (("hidden", [7]), ("lr", 0.7)):
         with pytest.raises(UsageError, match=f"{name} has no effect here"):
-            config.check_given([name], TABLE)
+            usual.replace({name: value}).check_given([name], TABLE, usual)
 
 
 @pytest.mark.parametrize("case", ["isl_tables", "seeker-table", "seeker-vector", "dqn-vector"])

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import psutil
 
+from isl import model
 from isl.errors import DamagedFile, UsageError
 from isl.experiments import sweep
-from isl.model import model
 from isl.storage import checkpoint, episodes, files, run_folder, store
 from tests.support.fault_injection import parquet, state_at, write_run
 

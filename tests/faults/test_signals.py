@@ -126,7 +126,7 @@ def test_nohup_outlives_the_terminal(tmp_path):
 
 SWALLOWING = """
 import os, signal, sys
-from isl import cli
+from isl.cli import main as cli
 
 def import_everything(arguments):
     try:

@@ -23,6 +23,7 @@ IMPORTING = {
     "cli/main.py": "one of our own commands",
     "bench/peers.py": "one of two peers, named in the file itself",
     "analysis/scores.py": "a part of rliable",
+    "paper/cases.py": "the wrapper that a case names: written in code, never in a file",
     "envs/registry.py": "the module that an entry of TASKS names: written in code, never in a file",
 }
 # Ray is a network of its own: its executor looks whether anybody answers at the address given.

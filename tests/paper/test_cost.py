@@ -64,9 +64,9 @@ def test_factors_do_not_change_the_speed_but_whole_numbers_do():
 
     rows = sea(10, "isl", [100])
     cost.estimate([job(10, kappa=7.0)], rows, CPU, refuse)
-    cost.estimate([job(10, ell_ensemble=2, kappa=7.0)], rows, CPU, measure)
+    cost.estimate([job(10, "isl_authors", ell_ensemble=2, kappa=7.0)], rows, CPU, measure)
     assert asked == [2]
-    cost.estimate([job(10, lr_codes=0.01)], rows, CPU, measure)  # no hidden layers
+    cost.estimate([job(10, "isl_tables", lr_codes=0.01)], rows, CPU, measure)  # no hidden layers
     assert asked == [2, 1]
 
 

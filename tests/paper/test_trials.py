@@ -88,12 +88,18 @@ def test_options_without_effect_are_refused(tiny, capsys, wrong):
     assert capsys.readouterr().err.count("\n") == 1
 
 
+def missing_of(name, rows):
+    """What was asked for and has no row, where what is Seeker now was ISL with `auto` in 0.1."""
+    wanted = COMPARISONS[name].chosen(False, None)
+    older = [(case, ("isl", "auto") if who == OURS else who, seed) for case, who, seed in wanted]
+    return trials.missing(older, rows)
+
+
 def test_the_recorded_tables_are_read_and_complete():
     untuned = table.read_kind(RESULTS / "untuned.csv", Trial)
-    assert len(untuned) == 90
-    assert trials.missing(COMPARISONS["untuned"].chosen(False, None), untuned) == []
-    scaled = table.read_kind(RESULTS / "reward_scale.csv", Trial)
-    assert trials.missing(COMPARISONS["reward_scale"].chosen(False, None), scaled) == []
+    assert len(untuned) >= 90
+    assert not missing_of("untuned", untuned)
+    assert not missing_of("reward_scale", table.read_kind(RESULTS / "reward_scale.csv", Trial))
     (taxi,) = [row for row in untuned if (row.env, row.agent, row.seed) == ("Taxi-v4", "isl", 4)]
     assert (taxi.final_return, taxi.threshold_at, taxi.seconds) == (-35.84, 48_000, 38.7)
     assert page.update(RESULTS, table.read_folder(RESULTS)) == []
@@ -114,7 +120,8 @@ def test_damage_in_a_table_of_trials_is_named(tmp_path):
 
 def test_an_agent_is_compared_with_the_control():
     case = Case("FrozenLake8x8-v1", "FrozenLake8x8-v1", 30_000, 0.5)
-    ours = [trial(seed, final_return=0.9, threshold_at=6000) for seed in range(3)]
+    older = {"agent": "isl", "preset": "auto"}
+    ours = [trial(seed, final_return=0.9, threshold_at=6000, **older) for seed in range(3)]
     newer = [trial(seed, final_return=0.1, agent="seeker", preset="") for seed in range(3)]
     control = [trial(seed, agent="dqn", preset="matched", final_return=0.2) for seed in range(3)]
     pytest.importorskip("rliable")
@@ -145,6 +152,7 @@ def test_the_control_has_the_same_networks_and_rates():
     ours = trials.model_of(case, OURS, 0, case.make()).config
     control = trials.model_of(case, CONTROL, 0, case.make()).config
     for name in trials.SHARED:
-        assert getattr(control, name) == getattr(ours, name), name
+        if name != "lr_codes":  # it is the rate of tables, and this is a vector
+            assert getattr(control, name) == getattr(ours, name), name
     assert control.lr == ours.lr_q
     assert control.epsilon_steps == case.steps // 10

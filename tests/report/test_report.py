@@ -102,7 +102,8 @@ def test_every_number_of_a_command_leads_back_to_the_same_run(tmp_path, monkeypa
     from isl.cli import train
     from isl.experiments.spec import resolve
 
-    spec = resolve("deep_sea/8", "isl", {"kappa": 0.3, "sound": True}, episodes=50)
+    changes = {"kappa": 0.3, "double_ell": False}
+    spec = resolve("deep_sea/8", "isl_authors", changes, episodes=50)
     made_runs.make(tmp_path, "deep_sea/8", "isl", 3, config=spec.to_dict())
     (group,) = collect.collect_runs(tmp_path).groups
     asked = []

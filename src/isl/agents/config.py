@@ -70,11 +70,11 @@ class Config:
         """The options that have no effect on such observations, each with the reason."""
         return {}
 
-    def check_given(self, names: Iterable[str], space: Space[Any]) -> None:
-        """Refuse the options that a user gave and that would have no effect."""
+    def check_given(self, names: Iterable[str], space: Space[Any], usual: Config) -> None:
+        """Refuse options that a user changed from their `usual` values and that have no effect."""
         unused = self.unused(space)
         for name in names:
-            if name in unused:
+            if name in unused and getattr(self, name) != getattr(usual, name):
                 raise UsageError(f"{name} has no effect here: {unused[name]}; leave it out")
 
     def replace(self, overrides: Mapping[str, Any]) -> Self:

@@ -152,8 +152,9 @@ def _recorded(
     made: Config = agents.load(agent).Config()
     if hasattr(made, "epsilon_steps"):  # the control anneals ε over the first tenth of its budget
         made = made.replace({"epsilon_steps": max(1, steps // 10)})
-    config = made.replace(preset).replace(overrides)
-    config.check_given(overrides, space)
+    usual = made.replace(preset)
+    config = usual.replace(overrides)
+    config.check_given(overrides, space, usual)
     return aliases.recorded(agent, config.to_dict())
 
 

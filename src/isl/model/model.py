@@ -89,8 +89,9 @@ class Model:
     ) -> Config:
         """The hyper-parameters; an option that would have no effect is refused."""
         seen = attached.observations.seen
-        config = default_config(self.agent_name, attached.task, seen, preset).replace(hyper)
-        config.check_given(hyper, seen if torso is None else WithTorso(seen, torso))
+        usual = default_config(self.agent_name, attached.task, seen, preset)
+        config = usual.replace(hyper)
+        config.check_given(hyper, seen if torso is None else WithTorso(seen, torso), usual)
         if normalize and config.normalises:
             raise UsageError(
                 f"{type(self).__name__} normalises vectors by itself; leave normalize out"

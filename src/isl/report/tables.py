@@ -10,6 +10,7 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
+from isl.agents import aliases
 from isl.analysis.scores import episodes_to_solve, quantile
 from isl.envs.registry import has_goal
 from isl.report.collect import Collected, Group
@@ -117,10 +118,11 @@ def commands(found: Collected) -> Table:
 def command(group: Group) -> str:
     """`isl train …` for all seeds of a group, from the first to the last."""
     config, seeds = group.runs[0].config, [run.seed for run in group.runs]
-    words = ["isl", "train", config["task"], "--agent", config["agent"]]
+    agent, hyper = aliases.meant(config["agent"], config.get("hyper", {}))
+    words = ["isl", "train", config["task"], "--agent", agent]
     words += ["--first-seed", str(seeds[0]), "--seeds", str(seeds[-1] - seeds[0] + 1)]
     settings = {name: x for name, x in config.items() if name not in ("task", "agent", "hyper")}
-    for name, value in (settings | config.get("hyper", {})).items():
+    for name, value in (settings | hyper).items():
         flag = "--" + name.replace("_", "-")
         if isinstance(value, bool):
             negative = [] if name in settings else ["--no" + flag[1:]]
