@@ -24,7 +24,8 @@ IMPORTING = {
     "bench/peers.py": "one of two peers, named in the file itself",
     "analysis/scores.py": "a part of rliable",
     "paper/cases.py": "the wrapper that a case names: written in code, never in a file",
-    "envs/registry.py": "the module that an entry of TASKS names: written in code, never in a file",
+    "envs/families.py": "the module that an entry of TASKS names: written in code, never in a file",
+    "envs/packages.py": "the package that an entry of PACKAGES names: written in code likewise",
 }
 # Ray is a network of its own: its executor looks whether anybody answers at the address given.
 NETWORKING = {"experiments/executing/ray.py": {"socket"}}
