@@ -99,7 +99,7 @@ def bench_tasks(turns: int = 5) -> list[str]:
                 )
         take_turns([ours, *others.values()], turns, time.process_time)
         times = [
-            f"{others[package].median / ours.median:.0f}" if package in others else "–"
+            f"{others[package].median / ours.median:.1f}" if package in others else "–"
             for package in ("minigrid", "navix", "xminigrid")
         ]
         speed, seconds = 1 / ours.median, ours.facts["compile"]

@@ -54,7 +54,7 @@ SUITE: dict[str, TaskFamily] = {
         number="rooms",
         symbol="rooms N",
         twin_number="rooms",
-        solved_return=0.6,
+        solved_return=0.55,  # the shortest ways give 0.84, 0.77 and 0.65
         **_GOAL,
     ),
     "key_corridor": _suite(
@@ -75,7 +75,7 @@ SUITE: dict[str, TaskFamily] = {
         "FourRooms",
         "four_rooms",
         "four rooms with gaps between them, agent and goal anywhere",
-        solved_return=0.6,
+        solved_return=0.6,  # the shortest ways give 0.86
         **_GOAL,
     ),
     "lock": _suite(
