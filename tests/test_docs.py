@@ -160,7 +160,11 @@ def test_commands_are_understood(command, tmp_path, monkeypatch, capsys):
     words = shlex.split(command, comments=True)[1:]
     name, *rest = [PLACEHOLDERS.get(word, word) for word in words]
     if name in ("train", "sweep") and rest:
-        assert main.main([name, *rest]) == 0, capsys.readouterr().err
+        code, told = main.main([name, *rest]), capsys.readouterr().err
+        if " need the package " in told:  # an optional one: the message names its extra
+            assert (code, told.count("\n")) == (2, 1)
+            pytest.skip(told.strip())
+        assert code == 0, told
         assert asked
     elif name == "--version":
         assert main.main([name]) == 0
