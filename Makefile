@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test faults lint format figures docs bench clean
+.PHONY: help demo test test-exhaustive faults lint format figures docs bench clean
 
 help:  ## what can be made
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -23,6 +23,10 @@ demo: $(STAMP)  ## solve Deep Sea 20 with four seeds and draw what happened
 
 test: lint  ## lint, then the whole test suite
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+
+test-exhaustive: test faults  ## the suite, then everything that it only samples (an hour)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[minigrid]'
+	ISL_MINIGRID_FULL=1 $(BIN)/python -m pytest tests/envs/minigrid
 
 faults: $(STAMP)  ## break everything on purpose, as often as docs/reliability.md says (half an hour)
 	$(BIN)/python -m pytest tests/faults --long
