@@ -17,7 +17,7 @@ import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from isl.envs import threefry
+from isl import threefry
 from isl.envs.base import TimeStep
 from isl.envs.minigrid import cells, view
 

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from isl.envs import threefry
+from isl import threefry
 
 
 def test_the_words_are_those_of_jax():
