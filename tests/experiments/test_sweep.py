@@ -140,3 +140,8 @@ def test_bad_files_are_one_line(tmp_path, text, line):
         sweep.read_file(path)
     assert line in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_a_task_without_a_number_is_swept_as_it_is():
+    assert sweep.tasks_of(["four_rooms", "lock"], [3]) == ["four_rooms", "lock/3"]
+    assert sweep.tasks_of(["four_rooms"], []) == ["four_rooms"]

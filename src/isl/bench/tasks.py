@@ -81,12 +81,15 @@ def minigrid(name: str) -> Contestant:
 
 
 def bench_tasks(turns: int = 5) -> list[str]:
-    """The figures as lines of a Markdown table; packages that are not installed are left out."""
+    """Print the figures as a Markdown table; packages that are not installed are left out."""
     has = [p for p in ("minigrid", "navix", "xminigrid") if importlib.util.find_spec(p)]
+    if "minigrid" in has:
+        importlib.import_module("minigrid")  # registers its environments
     lines = [
         "| task | steps/s | compile s | × minigrid | × navix | × xminigrid |",
         "|---|--:|--:|--:|--:|--:|",
     ]
+    print("\n".join(lines), flush=True)
     for name, ids in PEERS.items():
         ours = compiled(envs.make(name))
         others: dict[str, Contestant] = {}
@@ -106,9 +109,3 @@ def bench_tasks(turns: int = 5) -> list[str]:
         lines.append(f"| `{name}` | {speed:,.0f} | {seconds:.1f} | {' | '.join(times)} |")
         print(lines[-1], flush=True)
     return lines
-
-
-if __name__ == "__main__":
-    if importlib.util.find_spec("minigrid"):
-        importlib.import_module("minigrid")
-    bench_tasks()

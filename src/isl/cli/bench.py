@@ -14,6 +14,7 @@ WHAT = {
     "training": "updates and steps per second of our agents, of peers, and the machine's limit",
     "exploration": "the uncertainty constrained policy beside softmax",
     "host": "our DQN in the host loop beside Stable-Baselines3's (needs the extra peers)",
+    "tasks": "steps of the grid tasks beside MiniGrid, navix and xminigrid, where installed",
     "startup": "from the command to its first finished episode",
 }
 
@@ -49,6 +50,10 @@ def run(options: argparse.Namespace) -> ExitCode:
         from isl.bench import exploration
 
         exploration.compare()
+    elif options.what == "tasks":
+        from isl.bench import tasks
+
+        tasks.bench_tasks(options.turns)
     elif options.what == "host":
         from isl.bench import host_loop
 

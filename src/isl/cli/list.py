@@ -12,6 +12,7 @@ from rich.table import Table
 
 from isl import agents, envs
 from isl.agents.config import Config
+from isl.envs.registry import PACKAGES
 from isl.experiments import presets
 from isl.status import ExitCode
 
@@ -34,6 +35,8 @@ def _show_everything(console: Console) -> None:
     for family in envs.TASKS.values():
         numbers = f" ({family.number} {family.numbers})" if family.number else ""
         tasks.add_row(family.example, family.about + numbers)
+    for package, family in PACKAGES.items():
+        tasks.add_row(family.example, f"{family.about} (extra {package})")
     tasks.add_row("CartPole-v1 …", "any Gymnasium environment with countable actions")
     console.print(tasks)
     known = _table("agent", "what it is")

@@ -72,6 +72,9 @@ def tasks_of(names: Sequence[str], sizes: Sequence[int]) -> list[str]:
     found = []
     for name in names:
         family = envs.TASKS.get(name)
+        if family is not None and not family.number:  # a single task
+            found.append(name)
+            continue
         if family is not None and not sizes:
             number = family.number
             raise UsageError(f"{name} needs a {number}: {family.example}, or --sizes with several")
