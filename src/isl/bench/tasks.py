@@ -80,16 +80,13 @@ def minigrid(name: str) -> Contestant:
     return Contestant(f"minigrid {name}", PYTHON_STEPS, turn)
 
 
-def bench_tasks(turns: int = 5) -> list[str]:
+def bench_tasks(turns: int = 5) -> None:
     """Print the figures as a Markdown table; packages that are not installed are left out."""
     has = [p for p in ("minigrid", "navix", "xminigrid") if importlib.util.find_spec(p)]
     if "minigrid" in has:
         importlib.import_module("minigrid")  # registers its environments
-    lines = [
-        "| task | steps/s | compile s | × minigrid | × navix | × xminigrid |",
-        "|---|--:|--:|--:|--:|--:|",
-    ]
-    print("\n".join(lines), flush=True)
+    print("| task | steps/s | compile s | × minigrid | × navix | × xminigrid |")
+    print("|---|--:|--:|--:|--:|--:|", flush=True)
     for name, ids in PEERS.items():
         ours = compiled(envs.make(name))
         others: dict[str, Contestant] = {}
@@ -106,6 +103,4 @@ def bench_tasks(turns: int = 5) -> list[str]:
             for package in ("minigrid", "navix", "xminigrid")
         ]
         speed, seconds = 1 / ours.median, ours.facts["compile"]
-        lines.append(f"| `{name}` | {speed:,.0f} | {seconds:.1f} | {' | '.join(times)} |")
-        print(lines[-1], flush=True)
-    return lines
+        print(f"| `{name}` | {speed:,.0f} | {seconds:.1f} | {' | '.join(times)} |", flush=True)

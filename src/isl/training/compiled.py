@@ -30,6 +30,7 @@ from gymnasium.spaces import Discrete
 from isl.agents.base import Agent, Metrics, Transition
 from isl.envs.base import Environment, TimeStep, go_on
 from isl.nn.networks import dummy_observation
+from isl.nn.random_indices import uniform_indices
 from isl.training import replay, rng
 from isl.training.loop import NEVER, Steps, empty_replay, update_step, zero_metrics
 
@@ -111,7 +112,7 @@ class _OneSeed:
         if learning or not agent.schedule.random_start:
             action = agent.act(seed.learner, seed.episode, seed.obs, act_key)
         else:
-            action = rng.uniform_indices(act_key, jnp.uint32(env.num_actions), ())
+            action = uniform_indices(act_key, jnp.uint32(env.num_actions), ())
         step_key, reset_key = jax.random.split(rng.at(seed.streams["env"], now))
         ts = env.step(seed.env, action, step_key)
         transition = Transition(seed.obs, action, ts.reward, ts.discount, ts.obs)

@@ -10,7 +10,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from isl.training import rng
+from isl.nn.random_indices import uniform_indices
 
 Storage = Any  # a pytree whose leaves have a leading axis of `capacity` items
 
@@ -46,7 +46,7 @@ def loop_length(n: jax.Array | int, counter: jax.Array) -> jax.Array:
 def sample(storage: Storage, key: jax.Array, count: jax.Array, batch_size: int) -> Any:
     """A batch drawn uniformly, with replacement, from the items held after `count` additions."""
     held = jnp.minimum(count, _capacity(storage))
-    indices = rng.uniform_indices(key, held, (batch_size,))
+    indices = uniform_indices(key, held, (batch_size,))
     return jax.tree.map(lambda buffer: buffer.at[indices].get(mode="promise_in_bounds"), storage)
 
 

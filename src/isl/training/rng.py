@@ -8,8 +8,6 @@ import jax
 import numpy as np
 import numpy.typing as npt
 
-from isl.nn.random_indices import uniform_indices as uniform_indices
-
 
 def stream_key(task: str, seed: int, stream: str) -> npt.NDArray[np.uint32]:
     """Raw threefry key data [2] of one stream, e.g. `stream_key("deep_sea/20", 0, "env")`."""

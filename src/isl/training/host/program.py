@@ -14,6 +14,7 @@ import jax
 import jax.numpy as jnp
 
 from isl.agents.base import Agent, Transition
+from isl.nn.random_indices import uniform_indices
 from isl.training import replay, rng
 from isl.training.host.packing import Packed, Packing
 from isl.training.loop import NEVER, divergence, empty_replay, update_step, zero_metrics
@@ -104,7 +105,7 @@ class _Functions:
         act = jax.vmap(self.agent.act, in_axes=(None, 0, 0, 0))
         action = act(state.learner, state.episode, obs, keys)
         if schedule.random_start:
-            anyhow = jax.vmap(rng.uniform_indices, in_axes=(0, None, None))(
+            anyhow = jax.vmap(uniform_indices, in_axes=(0, None, None))(
                 keys, jnp.uint32(self.num_actions), ()
             )
             action = jnp.where(state.steps < schedule.learning_starts, anyhow, action)
