@@ -27,6 +27,7 @@ test: lint  ## lint, then the whole test suite
 test-exhaustive: test faults  ## the suite, then everything that it only samples (an hour)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[minigrid]'
 	ISL_MINIGRID_FULL=1 $(BIN)/python -m pytest tests/envs/minigrid
+	ISL_OBSERVATIONS_FULL=1 $(BIN)/python -m pytest tests/model/test_observations.py
 
 faults: $(STAMP)  ## break everything on purpose, as often as docs/reliability.md says (half an hour)
 	$(BIN)/python -m pytest tests/faults --long
@@ -48,6 +49,7 @@ figures: $(STAMP)  ## draw the figures of docs/theory.md and, from its tables, d
 	$(BIN)/isl reproduce cartpole_swingup --figures
 	$(BIN)/isl reproduce ablation --figures
 	$(BIN)/isl reproduce untuned --figures
+	$(BIN)/isl reproduce seeker_ablation --figures
 	$(BIN)/python docs/tools/draw_learning.py draw docs/results/cartpole_learning.csv docs/results/cartpole_learning.svg
 
 docs: $(STAMP)  ## the documentation site, in site/

@@ -293,11 +293,12 @@ def test_options_in_code_font_exist(page, names):
 
 SECTIONS = {
     "ISL": ("isl", Config),
-    "Seeker": ("seeker", agents.load("isl").Config),
+    "Seeker": ("seeker", Config),
     "BSP": ("boot_dqn", Config),
     "UBE": ("ube", Config),
     "SBEED": ("sbeed", Config),
     "DQN": ("dqn", Config),
+    "Stable DQN": ("stable_dqn", agents.load("dqn").Exploring),
 }
 
 
@@ -317,7 +318,7 @@ def test_the_options_of_an_agent_are_those_it_has(heading):
 def test_removed_names_are_found(names):
     """The test above must be able to fail."""
     known = names.parameters | names.others
-    for gone in ("greedy_values", "ell_relative", "scale_observations", "ell_baise", "auto"):
+    for gone in ("ell_ratio", "greedy_value", "ell_baise", "lr_code"):
         assert gone not in known
     assert {"--kappa", "--bonus", "--grid"} - flags() == {"--bonus"}
     with pytest.raises(UsageError):

@@ -40,7 +40,7 @@ class Lock(gymnasium.Env):
 env = TimeLimit(Lock(), 200)  # without a limit an episode ends only when the lock opens
 model = Seeker(env, seed=0)
 untrained = evaluate(model, env, episodes=1)
-model.learn(6_000, progress_bar=False)
+model.learn(6_000, progress_bar=False, eval_env=TimeLimit(Lock(), 200))
 result = evaluate(model, env, episodes=1)
 print(f"before training: return {untrained.mean:.0f} in {untrained.lengths[0]} steps")
 print(f"after: return {result.mean:.0f} in {result.lengths[0]} steps (ten digits)")

@@ -4,8 +4,8 @@
 
 Expected output (seed 0; the numbers depend on the version of JAX and on the processor):
 
-    266 episodes of training, the last mean return -136
-    greedy return -99, 95 % interval [-103, -95], 20 episodes
+    219 episodes of training, the last mean return -174
+    greedy return -112, 95 % interval [-117, -106], 20 episodes
 """
 
 import argparse

@@ -1,6 +1,6 @@
 """What agents meet while they learn on an environment of docs/results/untuned.md.
 
-    python docs/tools/what_training_meets.py MiniGrid-DoorKey-6x6-v0 [--seed 1000]
+    python docs/tools/what_training_meets.py MountainCar-v0 [--seed 1000]
 
 How often training meets the reward, how many observations it meets, and whether ℓ knows where the
 agent has been; beside uniform actions.
@@ -17,7 +17,8 @@ import gymnasium
 import numpy as np
 
 from isl.model.model import Model
-from isl.paper.cases import CONTROL, OURS, UNTUNED, Case
+from isl.paper.cases import UNTUNED, Case
+from isl.paper.comparisons import CONTROL, OURS
 from isl.paper.trials import model_of
 
 
@@ -68,7 +69,7 @@ def look(case: Case, seed: int) -> Iterator[str]:
                 if terminated or truncated:
                     env.reset()
         else:
-            model = model_of(case, contestant, seed, env)
+            model = model_of(contestant, seed, env)
             model.learn(case.steps, progress_bar=False)
         met = f"{env.paid} of {env.episodes} episodes paid, {len(env.visits)} observations met"
         again = f"{env.repeated / case.steps:.0%} of the actions repeat the one before"
@@ -76,7 +77,7 @@ def look(case: Case, seed: int) -> Iterator[str]:
 
 
 def main() -> None:
-    cases = {case.name: case for case in UNTUNED}
+    cases = {case.name: case for case in UNTUNED if not case.compiled}
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("env", nargs="+", choices=list(cases))
     parser.add_argument("--seed", type=int, default=1000)

@@ -13,9 +13,9 @@ import gymnasium
 from isl.version import __version__
 
 if TYPE_CHECKING:
-    from isl.model import DQN, ISL, SBEED, UBE, BootDQN, Seeker, load
+    from isl.model import DQN, ISL, SBEED, UBE, BootDQN, Seeker, StableDQN, load
 
-__all__ = ["DQN", "ISL", "SBEED", "UBE", "BootDQN", "Seeker", "__version__", "load"]
+__all__ = ["DQN", "ISL", "SBEED", "UBE", "BootDQN", "Seeker", "StableDQN", "__version__", "load"]
 
 # By name only: `import isl` loads neither JAX nor the tasks.
 _TWINS = {

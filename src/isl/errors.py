@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import os
+from collections.abc import Iterable
 
 
 class UsageError(ValueError):
@@ -48,3 +50,9 @@ class Locked(RuntimeError):
 
 class EnvironmentFault(RuntimeError):
     """An environment that raised, hung, or gave what cannot be learned from, and at which step."""
+
+
+def closest(name: str, known: Iterable[str]) -> str | None:
+    """The known name that `name` may be a slip of; None if none is that much alike."""
+    found = difflib.get_close_matches(name, list(known), n=1, cutoff=0.65)
+    return found[0] if found else None

@@ -10,7 +10,7 @@ class Status(StrEnum):
     """Where a run stands. The values appear in `summary.json` and in `isl status`."""
 
     DONE = "done"  # the whole budget was spent
-    DIVERGED = "diverged"  # a loss or value stopped being finite; repeating gives the same bits
+    DIVERGED = "diverged"  # values not finite, or far from possible; repeating changes nothing
     FAILED = "failed"  # something outside the algorithm raised; repeating may help
     DAMAGED = "damaged"  # finished once, but its files no longer match their checksums
     INTERRUPTED = "interrupted"  # started, unfinished, nobody at work; continues from a checkpoint

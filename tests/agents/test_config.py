@@ -38,6 +38,11 @@ IMAGE = Box(0, 255, (8, 8, 1), np.uint8)
         ({"hidden": [50, 0]}, "hidden must be >= 1, got 0"),
         ({"ell_bias": 1}, "ell_bias must be true or false, got 1"),
         ({"kapa": 1}, "unknown hyper-parameter 'kapa'; did you mean kappa?"),
+        (
+            {"foo": 1},
+            "unknown hyper-parameter 'foo'; basic options: gamma, hidden, replay_capacity, steps, "
+            "kappa, lr_q, lr_ell (all: isl list AGENT)",
+        ),
     ],
 )
 def test_bad_values_are_named(overrides, line):
@@ -139,7 +144,6 @@ def test_a_later_option_is_told_once_it_is_changed():
     ("option", "agent"),
     [
         ("ell_gamma", "seeker"),
-        ("greedy_values", "seeker"),
         ("lr_codes", "isl_tables"),
         ("ell_ensemble", "isl_authors"),
         ("double_ell", "isl_authors"),
@@ -156,14 +160,10 @@ NO_EFFECT = {  # agent, space, and the options that do nothing there
     "isl-table": ("isl", TABLE, {}),
     "isl_authors-vector": ("isl_authors", VECTOR, {}),
     "isl_tables": ("isl_tables", TABLE, RATES | {"hidden": (9,), "ell_bias": True}),
-    "seeker-table": (
-        "seeker",
-        TABLE,
-        RATES | {"hidden": (9,), "ell_bias": True, "ell_features": 9},
-    ),
-    "seeker-vector": ("seeker", VECTOR, {"lr_ell": 0.7, "ell_bias": True}),
-    "seeker-image": ("seeker", IMAGE, {"lr_codes": 0.7, "ell_features": 9}),
-    "seeker-torso": ("seeker", WithTorso(TABLE, None), {"lr_codes": 0.7, "ell_features": 9}),
+    "seeker-table": ("seeker", TABLE, {"hidden": (9,), "lr": 0.7, "averaging": 0.5, "tilings": 9}),
+    "seeker-vector": ("seeker", VECTOR, {"sweep": 9, "successors": 3}),
+    "seeker-image": ("seeker", IMAGE, {"sweep": 9, "successors": 3, "tile_width": 2.0}),
+    "seeker-torso": ("seeker", WithTorso(TABLE, None), {"sweep": 9, "successors": 3}),
     "boot_dqn-table": ("boot_dqn", TABLE, {}),
     "ube-vector": ("ube", VECTOR, {}),
     "sbeed-vector": ("sbeed", VECTOR, {"target_period": 9}),
@@ -217,8 +217,8 @@ def test_what_is_said_to_have_no_effect_has_none(case):
 @pytest.mark.parametrize(
     ("model", "env", "options", "said"),
     [
-        (Seeker, "FrozenLake-v1", {"hidden": (8,)}, "hidden has no effect here: tables have no"),
-        (Seeker, "CartPole-v1", {"ell_bias": True}, "ell_bias has no effect here"),
+        (Seeker, "FrozenLake-v1", {"hidden": (8,)}, "hidden has no effect here: a table has"),
+        (Seeker, "CartPole-v1", {"sweep": 9}, "sweep has no effect here: these observations"),
         (Seeker, "CartPole-v1", {"normalize": True}, "Seeker normalises vectors by itself"),
         (DQN, "CartPole-v1", {"lr_codes": 0.1}, "lr_codes has no effect here: it is the rate of"),
         (ISLModel, "deep_sea/4", {"ell_gamma": 0.9}, "it is an option of the agent seeker"),

@@ -73,7 +73,7 @@ def test_epsilon_greedy_draws_each_action_as_often_as_it_should():
 
 def test_it_has_tables_too():
     model = DQN("FrozenLake-v1", lr_codes=0.01, seed=0)
-    model.learn(300, progress_bar=False)
+    model.learn(300, progress_bar=False, n_eval_episodes=0)
     assert np.isfinite(np.asarray(model.inspect(np.arange(16))["q"])).all()
     assert model.config.to_dict()["lr_codes"] == 0.01
     assert "lr_codes" not in DQN("FrozenLake-v1").config.to_dict()

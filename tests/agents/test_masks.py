@@ -15,13 +15,14 @@ from tests.support import twin
 
 EXPLORING = {  # so that several actions are taken without a mask
     "isl": {"kappa": 20.0},
-    "seeker": {"kappa": 20.0, "ell_min": 1.0, "ell_max": 2.0},
+    "seeker": {"kappa": 20.0, "ell_min": 0.5},
     "isl_tables": {"kappa": 20.0},
     "isl_authors": {"kappa": 20.0},
     "boot_dqn": {"epsilon": 0.5, "ensemble": 3},
     "ube": {"beta": 5.0},
     "sbeed": {},
     "dqn": {"epsilon_start": 0.5, "epsilon_end": 0.5},
+    "stable_dqn": {"epsilon_start": 0.5, "epsilon_end": 0.5},
 }
 MASKS = np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1], [1, 0, 0], [0, 1, 0], [0, 0, 1]], bool)
 DRAWS = 400

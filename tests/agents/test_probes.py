@@ -20,11 +20,12 @@ COMMON = {"gamma": GAMMA, "hidden": (32, 32), "batch_size": 64, "learning_starts
 SETTINGS = {
     # κ is small, so that v* is all but max q̂.
     "isl": {"kappa": 0.02, "lr_q": 2e-3, "lr_rho": 1e-3, "lr_ell": 1e-3, "ell_max": 10.0},
-    "seeker": {"kappa": 0.02, "lr_codes": 0.01, "ell_min": 0.01, "ell_max": 10.0},
+    "seeker": {"kappa": 1e-3},
     "boot_dqn": {"lr": 2e-3, "ensemble": 4, "prior_scale": 1.0},
     "ube": {"lr_q": 2e-3, "lr_u": 1e-3, "mu": 1.0, "beta": 0.5},
     "sbeed": {"kappa": 0.2, "lr_v": 3e-3, "lr_pi": 3e-3, "lr_rho": 3e-3},
     "dqn": {"lr": 2e-3, "epsilon_steps": 1_000, "epsilon_end": 0.2},
+    "stable_dqn": {"lr": 2e-3, "epsilon_steps": 1_000, "epsilon_end": 0.2},
 }
 UPDATES = 3_000
 TOLERANCE = 0.1

@@ -1,11 +1,17 @@
 """`isl eval`: numbers, limits, and one clear line for whatever is wrong."""
 
+import shutil
+
 import gymnasium
 import pytest
 
 from isl import DQN
 from isl.cli.main import main
+from isl.experiments.running.runner import run_cohort
+from isl.experiments.spec import resolve
 from isl.model.evaluation import Evaluation, evaluate, playable
+from isl.storage import run_folder, store
+from isl.training.evaluations import Wish
 
 TINY = {"hidden": (4,), "batch_size": 4, "learning_starts": 8}
 
@@ -57,6 +63,9 @@ def test_max_steps_ends_an_episode(saved, capsys):
         (["task.isl", "--max-steps", "0"], 2, "max_steps must be at least 1"),
         (["absent.isl"], 2, "no such model file"),
         (["text.isl"], 1, "is not a checkpoint or model file of isl"),
+        (["task.isl", "--best"], 2, "--best is for runs"),
+        ([".", "--video", "films"], 2, "--video films one run"),
+        (["."], 2, "holds no finished run"),
     ],
 )
 def test_mistakes_get_one_clear_line(saved, capsys, arguments, code, words):
@@ -84,3 +93,64 @@ def test_compiled_tasks_are_played_on_their_drawn_twins():
     assert isinstance(env, gymnasium.Env)
     env.reset(seed=0)
     assert env.render().ndim == 3
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """Runs of a compiled task, with and without evaluations, and of a Gymnasium environment."""
+    root = tmp_path_factory.mktemp("runs")
+    small = {"hidden": [4], "batch_size": 4, "learning_starts": 20}
+    tasks = {"deep_sea/3": {"episodes": 400}, "CartPole-v1": {"timesteps": 300}}
+    for task, budget in tasks.items():
+        spec = resolve(task, "dqn", small, **budget)
+        run_cohort(spec, [0], root, wish=Wish())
+        if task == "deep_sea/3":
+            run_cohort(spec, [1], root)
+    return root
+
+
+def of(runs, task, seed=0):
+    return next(run for run in store.scan(runs) if (run.task, run.seed) == (task, seed))
+
+
+@pytest.mark.parametrize("task", ["deep_sea/3", "CartPole-v1"])
+def test_the_last_and_the_best_policy_of_a_run(runs, capsys, task):
+    run = of(runs, task)
+    (best,) = run_folder.read_evaluations(run.path).sort("return_mean", "steps")[-1].to_dicts()
+    for options, steps in (([], None), (["--best"], best["steps"])):
+        assert main(["eval", str(run.path), "--episodes", "3", *options]) == 0
+        out = capsys.readouterr().out
+        assert "3 episodes" in out
+        assert "mean length" in out
+        if task == "deep_sea/3" and steps is not None:  # every episode is the same there
+            assert f"mean return {best['return_mean']:.4g}, " in out
+
+
+def test_a_folder_of_runs_gives_a_line_each(runs, capsys):
+    assert main(["eval", str(runs), "--episodes", "2"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert lines[0].startswith("CartPole-v1 dqn [")
+    assert "seed 1: mean return" in lines[2]
+    assert main(["eval", str(runs), "--episodes", "2", "--best"]) == 1
+    told = capsys.readouterr()
+    assert len(told.out.splitlines()) == 2
+    (line,) = told.err.splitlines()
+    assert line.endswith("has no best policy: it was trained without evaluations")
+
+
+def test_nothing_that_a_folder_names_is_imported(runs, tmp_path, capsys, monkeypatch):
+    (tmp_path / "stranger.py").write_text("raise SystemExit('executed')")
+    monkeypatch.syspath_prepend(tmp_path)
+    run = of(runs, "CartPole-v1")
+    config = run.config | {"task": "stranger:CartPole-v1"}
+    path = run_folder.run_path(tmp_path, config, 0)
+    shutil.copytree(run.path, path)
+    run_folder.start(path, config)
+    run_folder.finish(path, run.summary | {"task": config["task"]})
+    assert main(["eval", str(path)]) == 2
+    assert "give the environment of the run: --env stranger:CartPole-v1" in capsys.readouterr().err
+    assert main(["eval", str(path), "--env", "CartPole-v1", "--episodes", "1"]) == 0
+    (path / "DONE.json").unlink()
+    assert main(["eval", str(path)]) == 2
+    assert "expected a finished run" in capsys.readouterr().err

@@ -41,12 +41,32 @@ ISL = [sys.executable, "-c", "import sys; from isl.cli.main import main; sys.exi
             "train cartpole_swingup/1 --until-solved",
             "tasks with a goal to visit; cartpole_swingup/1 has none",
         ),
-        ("train FrozenLake-v1 --hidden 8", "hidden has no effect here: tables have no layers"),
-        ("train CartPole-v1 --lr-ell 0.1", "lr_ell has no effect here"),
+        ("train FrozenLake-v1 --hidden 8", "hidden has no effect here: a table has neither"),
+        ("train CartPole-v1 --sweep 9", "sweep has no effect here"),
         ("train deep_sea/4 --agent sbeed --target-period 2", "target_period has no effect here"),
         ("train deep_sea/4 --preset deep_sea_tables", "has nothing for agent 'isl'; it has isl_t"),
         ("train deep_sea/4 --preset auto", "unknown preset 'auto'; known: cartpole_swingup"),
-        ("train", "the following arguments are required: task"),
+        ("train deep_sea/4 --eval-every 0", "--eval-every must be at least 1, got 0"),
+        (
+            "train deep_sea/4 --eval-episodes 0",
+            "--eval-episodes must be at least 1, got 0; or",
+        ),
+        (
+            "sweep deep_sea/4 --no-eval --eval-every 9",
+            "--no-eval leaves --eval-every and",
+        ),
+        ("train deep_sea/10 --learning-rate 1", "it is --lr-q, --lr-rho and --lr-ell"),
+        ("train deep_sea/10 --foo 1", "unknown option --foo; see isl train --help"),
+        ("train Pendulum-v1", "action space Box(-2.0, 2.0, (1,), float32) is not supported"),
+        ("train", "task is missing, as in: isl train deep_sea/20"),
+        ("reproduce deepsea", "unknown name 'deepsea'; did you mean deep_sea?"),
+        ("sweep deep_sea --sizes 3 --kappa 1 13", "several are given as --grid kappa=1,13"),
+        ("sweep deep_sea --sizes 3 --kappa=1,13", "several are given as --grid kappa=1,13"),
+        ("sweep deep_sea/3 --agents isl dqn --kappa 1", "with several give --grid kappa=1"),
+        (
+            "sweep --kappa 1",
+            "TASK is missing, as in: isl sweep deep_sea --sizes 10 20 --seeds 5 --g",
+        ),
         ("trian deep_sea/10", "unknown command 'trian'; did you mean train?"),
     ],
 )
@@ -161,22 +181,22 @@ def test_train_learns_repeats_its_bits_and_continues(tmp_path):
     assert "started" not in again.stdout
 
 
-def test_an_agent_of_the_users_own(tmp_path):
+@pytest.mark.parametrize("name", ["my_agent", "my_pkg.my_agent"])
+def test_an_agent_of_the_users_own(tmp_path, name):
     """The documentation's example, from a folder outside the package."""
     example = Path(__file__).parents[2] / "docs" / "examples" / "my_agent.py"
-    package = tmp_path / "my_pkg"
-    package.mkdir()
-    (package / "__init__.py").touch()
-    (package / "my_agent.py").write_text(example.read_text())
+    path = tmp_path / f"{name.replace('.', '/')}.py"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(example.read_text())
     ended = subprocess.run(
-        [*ISL, "train", "deep_sea/3", "--agent", "my_pkg.my_agent", "--episodes", "300"],
+        [*ISL, "train", "deep_sea/3", "--agent", name, "--episodes", "300"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=False,
     )
     assert ended.returncode == 0, ended.stderr + ended.stdout
-    assert list((tmp_path / "runs").glob("deep_sea/3/my_pkg.my_agent/*/seed-0/DONE.json"))
+    assert list((tmp_path / "runs").glob(f"deep_sea/3/{name}/*/seed-0/DONE.json"))
 
 
 def test_a_run_that_raises_is_recorded_and_named(tmp_path):

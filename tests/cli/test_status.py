@@ -8,7 +8,7 @@ import time
 import pytest
 
 from isl.cli.main import main
-from isl.storage import files, requests, run_folder
+from isl.storage import files, requests, run_folder, store
 from tests.support import made_runs
 from tests.support.fault_injection import CONFIG, summary, write_run
 
@@ -42,6 +42,19 @@ def test_counts_and_what_is_left(tmp_path, capsys, fast_disk):
     assert cells["solved"] == "0 of 2"
     assert "2 of 10 runs done, about 10 minutes left" in printed
     assert "failed: no such thing" in printed
+
+
+def test_the_greedy_return_is_shown_where_it_was_evaluated(tmp_path, capsys, fast_disk):
+    made_runs.make(tmp_path, "deep_sea/8")  # as runs of 0.1 are: without it
+    assert main(["status", str(tmp_path)]) == 0
+    assert "greedy" not in capsys.readouterr().out
+    for seed, (last, best) in enumerate([(0.1, 0.9), (0.3, 0.7)]):
+        evaluated = {"greedy_return": last, "best_greedy_return": best}
+        made_runs.make(tmp_path, "deep_sea/9", seed=seed, **evaluated)
+    assert main(["status", str(tmp_path)]) == 0
+    printed = capsys.readouterr().out
+    assert "greedy: last, best" in printed
+    assert "│           0.2, 0.8 │" in printed
 
 
 def test_sizes_are_sorted_as_numbers(tmp_path, capsys, fast_disk):
@@ -113,14 +126,53 @@ def test_600_runs_are_shown_at_once_and_without_jax(tmp_path, fast_disk, monkeyp
 def test_an_old_estimate_is_not_shown(tmp_path, fast_disk, monkeypatch):
     note = requests.write(tmp_path, [tmp_path / "a"])
     requests.note_time_left(note, 600.0)
-    (request,) = requests.read(tmp_path)
+    (request,) = requests.read(tmp_path).requests
     assert request.seconds_left == pytest.approx(600, abs=5)
     later = time.time() + 1000
     monkeypatch.setattr(requests.time, "time", lambda: later)
-    (request,) = requests.read(tmp_path)
+    (request,) = requests.read(tmp_path).requests
     assert request.seconds_left is None
-    note.write_text("[")
-    assert requests.read(tmp_path) == []
+
+
+def test_a_damaged_note_is_named_and_deleted_on_request(tmp_path, capsys, fast_disk):
+    write_run(tmp_path)
+    note = requests.write(tmp_path, [tmp_path / "a"])
+    note.write_bytes(note.read_bytes().replace(b'"a"', b'"c"'))
+    assert main(["status", str(tmp_path)]) == 1
+    printed = capsys.readouterr()
+    assert f"{note}: does not match its own checksum" in printed.err.splitlines()
+    assert "1 of 1 runs done" in printed.out
+    assert main(["status", str(tmp_path), "--redo-damaged"]) == 0
+    assert not note.exists()
+    assert main(["status", str(tmp_path), "--verify"]) == 0
+
+
+def test_notes_of_0_1_are_believed_where_they_match_their_names(tmp_path, fast_disk):
+    """They have no seal, but their names are made from what they hold."""
+    note = requests.write(tmp_path, [tmp_path / "a", tmp_path / "b"])
+    requests.note_time_left(note, 600.0)
+    for path in (note, note.with_suffix(".left.json")):
+        files.write_json(path, {k: v for k, v in files.read_json(path).items() if k != "sha256"})
+    assert requests.read(tmp_path) == ([requests.Request(("a", "b"), None)], [])
+    files.write_json(note, {"format": 1, "runs": ["a", "c"]})
+    found = requests.read(tmp_path)
+    assert found.requests == []
+    assert [error.path for error in found.damaged] == [str(note)]
+
+
+def test_unfinished_runs_of_0_1_are_read_and_continued(tmp_path, fast_disk):
+    run = run_folder.run_path(tmp_path, CONFIG, 0)
+    with run_folder.lock(run):
+        run_folder.start(run, CONFIG)
+        run_folder.fail(run, "no such thing")
+    for name in ("config.json", "failure.json"):
+        record = files.read_json(run / name)
+        files.write_json(run / name, {k: v for k, v in record.items() if k != "sha256"})
+    found = store.read_run(run)
+    assert (found.status, found.problem, len(found.provenance)) == ("failed", "no such thing", 1)
+    with run_folder.lock(run):
+        run_folder.start(run, CONFIG)
+    assert "sha256" in files.read_json(run / "config.json")
 
 
 def test_merge_copies_and_reports(tmp_path, capsys, fast_disk):

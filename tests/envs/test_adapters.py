@@ -12,7 +12,7 @@ import pytest
 from bsuite.experiments.deep_sea.deep_sea import load as load_deep_sea
 from dm_env import specs
 
-from isl import envs
+from isl import DQN, envs
 from isl.envs.adapters import DmEnvAdapter, FunctionalAdapter
 from isl.envs.task_env import TaskEnv
 from isl.errors import UsageError
@@ -63,6 +63,13 @@ def test_bsuite_environments_can_be_attached():
     assert attached.kind == "host"
     assert attached.observations.seen.shape == (4, 4)
     assert attached.actions.number == 2
+
+
+def test_a_model_learns_in_a_bare_dm_env_environment():
+    model = DQN(Scripted(dm_env.termination), hidden=(4,), batch_size=4, learning_starts=8)
+    model.learn(12, progress_bar=False)
+    assert model.episodes.finished == 6
+    assert model.episodes.means() == (2.0, 2.0)
 
 
 def test_dm_env_actions_that_are_not_discrete_are_refused():
@@ -131,6 +138,15 @@ def test_a_functional_environments_limit_of_steps_is_a_truncation():
 def test_a_functional_environment_is_a_compiled_task():
     attached = attach(FunctionalAdapter(Line()), seed=0)
     assert (attached.kind, attached.task, attached.actions.number) == ("compiled", "Line", 2)
+
+
+def test_a_bare_functional_environment_is_told_how_to_be_named_or_wrapped():
+    said = (
+        r"^Line is a compiled environment of another package: give its name there, such as "
+        r"'gymnax:MountainCar-v0', or wrap it with isl\.envs\.adapters\.FunctionalAdapter\(env\)$"
+    )
+    with pytest.raises(UsageError, match=said):
+        attach(Line(), seed=0)
 
 
 def test_something_else_is_not_a_functional_environment():

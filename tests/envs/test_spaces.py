@@ -1,13 +1,32 @@
 """What networks and replay see of each space, and what actions become."""
 
+import json
+
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces as gym
-from gymnasium.vector.utils import batch_space
+from gymnasium.spaces.utils import flatten
+from gymnasium.vector.utils import batch_space, iterate
 
 from isl.envs import spaces
 from isl.errors import UsageError
 
+TABLES = [
+    gym.Discrete(5, start=-2),
+    gym.Discrete(3, start=10**12),
+    gym.MultiDiscrete([8, 8, 2]),
+    gym.MultiDiscrete([[2, 3], [4, 5]], start=[[1, -1], [0, 7]]),
+    gym.MultiBinary(3),
+    gym.MultiBinary([2, 2]),
+    gym.Box(0, 7, (2,), np.int32),
+    gym.Box(np.array([-3, 5]), np.array([3, 6]), dtype=np.int8),
+    gym.Box(0, 1, (2, 2), np.uint8),
+    gym.Box(0, 1, (3,), np.bool_),
+    gym.Box(2, 9, (), np.int64),
+    gym.Tuple([gym.Discrete(3, start=1), gym.Dict({"b": gym.MultiBinary(2)}), gym.Discrete(2)]),
+]
 NESTED = gym.Dict(
     {
         "where": gym.Discrete(3, start=5),
@@ -23,14 +42,14 @@ def test_a_discrete_observation_becomes_an_index_from_zero():
     assert reading.encode(-1) == 0
     assert reading.encode(np.int64(2)) == 3
     assert reading.encode(-1).dtype == np.int32
-    assert reading.encode_batch(np.array([-1, 2])).tolist() == [0, 3]
+    assert reading.encode(np.array([-1, 2])).tolist() == [0, 3]
     assert not reading.is_batch(2)
     assert reading.is_batch(np.array([2]))
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.int32, np.uint8])
 def test_a_box_of_one_axis_becomes_a_float32_vector(dtype):
-    reading = spaces.observations(gym.Box(0, 100, (3,), dtype))
+    reading = spaces.observations(gym.Box(0, 100, (3,), dtype))  # 1,030,301 combinations
     assert reading.seen.shape == (3,)
     assert reading.encode(np.array([1, 2, 3], dtype)).dtype == np.float32
     assert reading.is_batch(np.zeros((5, 3), dtype))
@@ -70,7 +89,125 @@ def test_a_batch_of_nested_observations_is_read_one_by_one():
         "speed": batch["speed"][1],
         "rest": (batch["rest"][0][1], batch["rest"][1][1]),
     }
-    assert np.array_equal(reading.encode_batch(batch)[1], reading.encode(one))
+    assert np.array_equal(reading.encode(batch)[1], reading.encode(one))
+
+
+@pytest.mark.parametrize("space", TABLES, ids=str)
+def test_a_small_finite_space_is_a_table_with_an_entry_per_observation(space):
+    reading = spaces.observations(space)
+    assert (reading.kind, reading.seen, reading.expand) == ("table", reading.stored, None)
+    space.seed(0)
+    some = [space.sample() for _ in range(15 * int(reading.seen.n))]
+    entries = {}
+    for obs in some:
+        index = reading.encode(obs)
+        assert (index.dtype, index.shape) == (np.int32, ())
+        assert not reading.is_batch(obs)
+        entries.setdefault(int(index), flatten(space, obs).tolist())
+        assert entries[int(index)] == flatten(space, obs).tolist()
+    assert sorted(entries) == list(range(reading.seen.n))
+    batched = batch_space(space, 7)
+    batched.seed(1)
+    batch = batched.sample()
+    assert reading.is_batch(batch)
+    each = [reading.encode(one) for one in iterate(batched, batch)]
+    assert reading.encode(batch).tolist() == each
+    if np.max(getattr(space, "start", 0)) < 10**12:  # not beyond the 32 bits of compiled tasks
+        assert reading.encode(jax.tree.map(jnp.asarray, batch), jnp).tolist() == each
+
+
+FLAT = [space for space in TABLES[2:] if not spaces.is_image(space)]
+
+
+@pytest.mark.parametrize("space", [*FLAT, NESTED], ids=str)
+def test_a_vector_is_what_gymnasium_flattens_to(space):
+    reading = spaces.observations(space, "vector")
+    assert reading.expand is None
+    space.seed(2)
+    obs = space.sample()
+    vector = reading.encode(obs)
+    assert (vector.dtype, vector.shape) == (np.float32, reading.seen.shape)
+    assert vector.ravel().tolist() == flatten(space, obs).astype(np.float32).tolist()
+    assert np.array_equal(reading.encode(jax.tree.map(jnp.asarray, obs), jnp), vector)
+
+
+def test_what_is_too_large_for_a_table_stays_a_vector():
+    for space in (
+        gym.MultiDiscrete([100, 100, 100]),
+        gym.MultiBinary(17),
+        gym.Box(0, 999, (1,), np.int32),  # a magnitude, not a symbol
+        gym.Box(-(2**63), 2**63 - 1, (1,), np.int64),
+    ):
+        assert spaces.observations(space).kind == "vector"
+    asked = spaces.observations(gym.MultiBinary(17), "table")
+    assert asked.seen == gym.Discrete(2**17)
+
+
+@pytest.mark.parametrize(
+    ("obs", "words"),
+    [
+        ([3, 8], r"observed \[3 8\], which is not in MultiDiscrete"),
+        ([-1, 0], r"observed \[-1  0\], which is not in"),
+        ([0.5, 1], "observed float64 values, expected whole numbers"),
+        ([1, 2, 3], r"observed an array of shape \(3,\), expected \(2,\)"),
+    ],
+)
+def test_an_observation_outside_of_its_table_is_refused(obs, words):
+    reading = spaces.observations(gym.MultiDiscrete([4, 8]))
+    with pytest.raises(UsageError, match=words):
+        reading.encode(np.array(obs))
+
+
+def test_symbols_are_one_hot_and_stay_bytes_in_the_replay():
+    reading = spaces.observations(gym.Box(0, 255, (2, 2, 3), np.uint8), "symbols")
+    assert reading.stored.dtype == np.uint8
+    assert reading.seen.shape == (2 * 2 * 3 * 16,)
+    obs = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
+    stored = reading.encode(obs)
+    assert stored.dtype == np.uint8
+    assert reading.expand(stored).reshape(12, 16).argmax(-1).tolist() == list(range(12))
+    assert reading.expand(jnp.asarray(stored[None])).shape == (1, 192)
+    with pytest.raises(UsageError, match="observed 16, expected symbols from 0 to 15"):
+        reading.encode(obs + 5)
+    few = spaces.observations(gym.Box(0, 3, (20, 20), np.int64), "symbols")
+    assert few.seen.shape == (20 * 20 * 4,)
+    with pytest.raises(UsageError, match="expected whole numbers from 0 to 255"):
+        few.encode(np.full((20, 20), 256))
+
+
+def test_an_image_as_a_vector_stays_bytes_in_the_replay():
+    reading = spaces.observations(gym.Box(0, 255, (8, 8), np.uint8), "vector")
+    assert (reading.stored.dtype, reading.seen.dtype) == (np.uint8, np.float32)
+    assert reading.expand(reading.encode(np.full((8, 8), 200, np.uint8))).max() == 200
+    table = spaces.observations(gym.Discrete(3, start=1), "vector")
+    assert table.expand(table.encode(np.array([1, 3]))).tolist() == [[1, 0, 0], [0, 0, 1]]
+
+
+@pytest.mark.parametrize(
+    ("kind", "space", "words"),
+    [
+        ("table", gym.Box(-1, 1, (2,)), "more than 256 values"),
+        ("table", gym.MultiBinary(30), "more than 10,000,000 states"),
+        ("image", gym.Discrete(4), "expected a Box with 2 or 3 axes"),
+        ("image", gym.Box(0, 1, (4, 4)), "expected whole numbers from 0 to 255"),
+        ("symbols", gym.Box(-1, 5, (4, 4), np.int32), "whole numbers from 0 on"),
+        ("symbols", gym.Discrete(4), "expected a Box of whole numbers"),
+    ],
+)
+def test_a_choice_that_does_not_fit_the_space_is_refused_in_one_line(kind, space, words):
+    with pytest.raises(UsageError, match=f'observations "{kind}" do not fit .*{words}') as error:
+        spaces.observations(space, kind)
+    assert "\n" not in str(error.value)
+    with pytest.raises(UsageError, match="unknown kind of observations 'tabel'; did you mean"):
+        spaces.observations(space, "tabel")
+
+
+@pytest.mark.parametrize(
+    "space", [gym.Dict({}), gym.Tuple([]), gym.Box(0, 1, (0,)), gym.Dict({"a": gym.Tuple([])})]
+)
+def test_a_space_without_content_is_refused(space):
+    with pytest.raises(UsageError, match="is not supported"):
+        spaces.observations(space)
 
 
 @pytest.mark.parametrize(
@@ -128,9 +265,21 @@ def test_a_description_rebuilds_a_space_that_reads_the_same(space):
     assert spaces.describe(rebuilt) == described
     space.seed(1)
     obs = space.sample()
-    there, back = spaces.observations(space), spaces.observations(rebuilt)
+    kind = spaces.usual(space)
+    there, back = spaces.observations(space, kind), spaces.observations(rebuilt, kind)
     assert np.array_equal(there.encode(obs), back.encode(obs))
     assert there.seen.shape == back.seen.shape
+
+
+@pytest.mark.parametrize("space", TABLES, ids=str)
+def test_the_description_of_a_table_has_the_bounds_that_it_needs(space):
+    reading = spaces.observations(space)
+    described = json.loads(json.dumps(reading.describe()))
+    back = spaces.observations(spaces.from_description(described), "table")
+    assert (back.seen, back.describe()) == (reading.seen, described)
+    space.seed(3)
+    obs = space.sample()
+    assert back.encode(obs) == reading.encode(obs)
 
 
 def test_a_description_of_something_else_is_refused():

@@ -79,6 +79,10 @@ def test_everything_knows_the_new_task_and_the_new_agent(extended):
     status = extended("status runs")
     assert "corridor/5/coin" in status
     assert "2 of 2" in status
+    another = command.replace("corridor/5", "corridor/6").replace(
+        "--seeds 2 --snapshots", "--seeds 1"
+    )
+    extended(f"{another} --heads 0.8 --out runs")  # with two lengths there is an axis for them
     extended("report runs --out report")
     page = (extended.folder / "report" / "index.html").read_text(encoding="utf-8")
     assert "corridor: episodes to the tenth goal" in page

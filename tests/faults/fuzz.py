@@ -18,12 +18,13 @@ import psutil
 from isl import model
 from isl.errors import DamagedFile, UsageError
 from isl.experiments import sweep
-from isl.storage import checkpoint, episodes, files, run_folder, store
+from isl.storage import checkpoint, episodes, files, requests, run_folder, store, tensorboard
+from isl.storage.tensorboard import FOLDER, RecordWriter
 from tests.support.fault_injection import parquet, state_at, write_run
 
 ROOM = 2 << 30  # of address space, on top of what the imports took
 NASTY = [
-    *(0, -1, 7, 10**9, 10**18, 2**63, 10**40, 0.5, -0.0, 1e308, True, False, None),
+    *(0, -1, 7, 10**9, 10**18, 2**63, 10**40, 10**400, 0.5, -0.0, 1e308, True, False, None),
     *("", "x", "../../x", "/etc/passwd", "os.system", "\0", "float64", "O", "V999999999"),
     *([], [0], [-1], [10**9], [10**6, 10**6], [[1]], ["x"], [1] * 50, {}, {"kind": 3}),
     {"kind": "Box", "shape": [10**9], "dtype": "float32"},
@@ -141,6 +142,39 @@ def run_door(folder: Path) -> Door:
     return opened
 
 
+def records_door(folder: Path) -> Door:
+    """What lies beside results: requests, their estimates and logs, with right checksums mostly."""
+    root = folder / "runs"
+    note = requests.write(root, [root / "a", root / "b"])
+    requests.note_time_left(note, 100.0)
+    left = note.with_suffix(".left.json")
+    whole = {path: json.loads(path.read_bytes()) for path in (note, left)}
+    event = tensorboard.Event(step=3)
+    event.summary.value.add(tag="q/mean", simple_value=0.5)
+
+    def opened(draw: random.Random) -> None:
+        if draw.random() < 0.5:
+            (root / FOLDER).mkdir(exist_ok=True)
+            writer = RecordWriter(str(root / FOLDER / "events.out.tfevents.0"))
+            writer.write(mutated_bytes(event.SerializeToString(), draw))
+            writer.close()
+            tensorboard.read(root / FOLDER)
+            return
+        for path, value in whole.items():
+            files.write_json(path, value)
+        path = draw.choice((note, left))
+        value = mutated_json({k: v for k, v in whole[path].items() if k != "sha256"}, draw)
+        data = files.pretty_json(value)
+        if draw.random() < 0.2:
+            path.write_bytes(mutated_bytes(data, draw))
+        elif isinstance(value, dict):
+            files.write_sealed_json(path, value)
+        for error in requests.read(root).damaged:
+            raise error
+
+    return opened
+
+
 def sweep_door(folder: Path) -> Door:
     text = (
         b'task = "deep_sea"\nagents = ["isl"]\nsizes = [3, 4]\nseeds = 2\n[grid]\nkappa = [1, 13]\n'
@@ -153,7 +187,13 @@ def sweep_door(folder: Path) -> Door:
     return opened
 
 
-DOORS = {"checkpoint": checkpoint_door, "model": model_door, "run": run_door, "sweep": sweep_door}
+DOORS = {
+    "checkpoint": checkpoint_door,
+    "model": model_door,
+    "run": run_door,
+    "records": records_door,
+    "sweep": sweep_door,
+}
 
 
 def answers(door: str, count: int, folder: Path) -> Iterator[str]:

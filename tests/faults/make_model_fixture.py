@@ -12,6 +12,6 @@ PATH = Path(__file__).parents[1] / "fixtures" / "format-1" / "model.isl"
 
 if __name__ == "__main__":
     model = DQN("deep_sea/3", seed=1, hidden=(2,), batch_size=4, learning_starts=8)
-    model.learn(30, progress_bar=False)
+    model.learn(30, progress_bar=False, n_eval_episodes=0)
     model.save(PATH, replay=False)
     print(PATH, PATH.stat().st_size, "bytes, isl", isl.__version__)

@@ -29,8 +29,9 @@ PICKLE = b"cos\nsystem\n(S'touch PWNED'\ntR."
 # door → (files in a short run, in a long one); 10,000 in all. Of checkpoints and tables there are
 # as many in every run of test_checkpoint.py and test_store.py.
 FUZZED = {
-    "checkpoint": (0, 4000),
+    "checkpoint": (0, 3000),
     "run": (200, 3000),
+    "records": (200, 1000),
     "Parquet": (0, 1500),
     "sweep": (200, 1000),
     "model": (40, 500),

@@ -10,6 +10,7 @@ import pytest
 from gymnasium.spaces import Discrete
 
 from isl.agents.config import Config
+from isl.envs.spaces import observations
 from isl.model import file
 from isl.status import Status
 from isl.storage import run_folder, store
@@ -48,7 +49,7 @@ def test_a_model_is_one_atomic_write(tmp_path, monkeypatch):
     model = SimpleNamespace(
         **{"_loop": None, "_attached": None, "learner": {}, "agent_name": "dqn", "torso": None},
         **{"config": Config(), "normalize": False, "task": "t", "seed": 0, "num_timesteps": 0},
-        **{"observation_space": space, "action_space": space},
+        **{"_observations": observations(space), "action_space": space},
     )
     with recorded_steps() as taken:
         file.write_model(model, tmp_path / "m.isl", replay=False)

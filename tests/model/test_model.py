@@ -9,20 +9,22 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from gymnasium.spaces import Box, Discrete, MultiDiscrete
+from gymnasium.spaces import Box, Dict, Discrete, MultiDiscrete
 
-from isl import DQN, ISL, SBEED, UBE, BootDQN, Seeker, load
+from isl import DQN, ISL, SBEED, UBE, BootDQN, Seeker, agents, load
 from isl.agents.wrappers.normalise_observations import Statistics, include, normalise
+from isl.envs import spaces
 from isl.errors import DamagedFile, UnsupportedFormat, UsageError
 from isl.experiments import presets
 from isl.model.callbacks import BaseCallback, CheckpointCallback, EvalCallback
+from isl.model.policy import Policy, make_agent
 from isl.storage import checkpoint, tensorboard
 
 TINY = {"hidden": (4,), "batch_size": 4, "learning_starts": 16}
 
 
 def quiet(model, steps, **options):
-    return model.learn(steps, progress_bar=False, **options)
+    return model.learn(steps, **{"progress_bar": False, "n_eval_episodes": 0} | options)
 
 
 def same(one, other):
@@ -142,7 +144,9 @@ def test_a_model_of_a_compiled_task_goes_on_as_if_never_saved(tmp_path):
     model.save(tmp_path / "m.isl")
     loaded = DQN.load(tmp_path / "m.isl")
     quiet(model, 100, reset_num_timesteps=False)
-    quiet(loaded, 100, reset_num_timesteps=False)
+    quiet(loaded, 100, reset_num_timesteps=False, n_eval_episodes=5)  # no bit depends on it
+    assert [row.steps for row in loaded.evaluations] == [loaded.num_timesteps]
+    assert loaded.evaluations[0].length_mean == 3
     assert loaded.num_timesteps == model.num_timesteps
     assert same(loaded.learner, model.learner)
     assert same(loaded._loop.state(), model._loop.state())
@@ -159,6 +163,17 @@ def test_a_model_can_be_loaded_without_environment_and_given_one_later(half):
     with pytest.raises(UsageError, match="made for observation space"):
         model.set_env("FrozenLake-v1")
     model.set_env("CartPole-v1")
+    assert same(quiet(model, 45, reset_num_timesteps=False).learner, whole.learner)
+
+
+def test_a_loaded_model_makes_no_training_loop_to_predict(half):
+    path, whole = half
+    env = gymnasium.make("CartPole-v1")
+    model = load(path, env=env)
+    assert model.predict(np.zeros(4, np.float32))[0] in (0, 1)
+    assert model._made is None
+    assert env.unwrapped.state is None  # not even reset
+    assert model.num_timesteps == 45
     assert same(quiet(model, 45, reset_num_timesteps=False).learner, whole.learner)
 
 
@@ -318,7 +333,9 @@ def test_callbacks_see_every_event_and_can_end_the_training(cartpole):
 def test_evaluation_and_checkpoints_on_the_way(cartpole, tmp_path):
     evaluation = EvalCallback("CartPole-v1", 20, 1, tmp_path / "best", max_steps=30)
     saving = CheckpointCallback(25, tmp_path / "all", "cart")
-    quiet(cartpole, 50, callback=[evaluation, saving], tensorboard_log=tmp_path / "tb")
+    watching = {"callback": [evaluation, saving], "n_eval_episodes": 5}  # of which it needs none
+    quiet(cartpole, 50, tensorboard_log=tmp_path / "tb", **watching)
+    assert cartpole.evaluations == []
     assert [steps for steps, _ in evaluation.evaluations] == [20, 40]
     names = sorted(path.name for path in (tmp_path / "all").iterdir())
     assert names == ["cart_25_steps.isl", "cart_50_steps.isl"]
@@ -335,13 +352,44 @@ def test_evaluation_and_checkpoints_on_the_way(cartpole, tmp_path):
         "return/mean",
         "speed/steps_per_second",
         "q/greedy",
+        "q/possible",
         "time/fps",
         "train/td_error",
     }
+    about = tensorboard.described(tmp_path / "tb" / "DQN_1")  # for isl doctor
+    assert (about["agent"], about["task"]) == ("dqn", "CartPole-v1")
+    assert about["hyper"] == cartpole.config.to_dict()
     assert cartpole.logger.values["train/n_updates"] == cartpole._loop.updates
     assert {"rollout/ep_rew_mean", "train/td_error", "eval/mean_reward"} <= set(
         cartpole.logger.values
     )
+
+
+def test_the_count_of_steps_starts_again_in_a_new_run_or_goes_on_in_the_same(cartpole, tmp_path):
+    """As in Stable-Baselines3: so does the x axis of TensorBoard."""
+
+    def logged():
+        return {
+            path.name: [row.step for row in tensorboard.read(path)]
+            for path in sorted((tmp_path / "tb").iterdir())
+        }
+
+    options = {"log_interval": 1000, "tensorboard_log": tmp_path / "tb"}
+    quiet(cartpole, 20, **options)
+    assert (cartpole.num_timesteps, logged()) == (20, {"DQN_1": [20]})
+    quiet(cartpole, 30, **options)
+    assert (cartpole.num_timesteps, logged()) == (30, {"DQN_1": [20], "DQN_2": [30]})
+    quiet(cartpole, 10, reset_num_timesteps=False, **options)
+    assert (cartpole.num_timesteps, logged()) == (40, {"DQN_1": [20], "DQN_2": [30, 40]})
+    later = max((tmp_path / "tb" / "DQN_2").iterdir())
+    assert later.name.endswith("31")  # TensorBoard drops earlier files' rows from there on
+    (tmp_path / "tb" / "DQN_3").mkdir()  # of another model: it keeps to its own
+    quiet(cartpole, 5, reset_num_timesteps=False, **options)
+    assert logged() == {"DQN_1": [20], "DQN_2": [30, 40, 45], "DQN_3": []}
+    cartpole.save(tmp_path / "m.isl")
+    loaded = DQN.load(tmp_path / "m.isl", env="CartPole-v1")
+    quiet(loaded, 5, reset_num_timesteps=False, **options)  # of a model that wrote none: the latest
+    assert logged()["DQN_3"] == [50]
 
 
 def test_num_envs_counts_every_step():
@@ -364,6 +412,53 @@ def test_divergence_is_said():
 
     with pytest.raises(FloatingPointError, match=r"of Explosive, gave .* not finite; try smaller"):
         quiet(DQN(Explosive(), **TINY), 30)
+
+
+FRAME = np.zeros((5, 5, 1), np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("space", "given", "line"),
+    [
+        (
+            Box(-1, 1, (4,)),
+            np.zeros(5),
+            "float32 numbers of shape (4,), or a batch of such; got fl",
+        ),
+        (Box(-1, 1, (4,)), np.zeros((2, 5)), "got float64 numbers of shape (2, 5): "),
+        (Box(-1, 1, (4,)), "north", "got 'north'"),
+        (Box(-1, 1, (4,)), [[1], [1, 2]], "got [[1], [1, 2]]"),
+        (Box(-1, 1, (4,)), np.full(4, np.nan), "expected the observation to be finite float32"),
+        (Box(-1, 1, (4,)), (np.zeros(4), {}), "the info that env.reset() returns: give its first"),
+        (Discrete(5, start=1), 6, "be a whole number from 1 to 5, or a batch of such; got 6"),
+        (Discrete(5), [1, -1], "got [1, -1]"),
+        (Discrete(5), 2.5, "got 2.5"),
+        (Discrete(5), np.zeros((2, 2), int), "got int64 numbers of shape (2, 2)"),
+        (Box(0, 255, (5, 5, 1), np.uint8), FRAME / 255, "uint8 numbers of shape (5, 5, 1)"),
+        (
+            Box(0, 255, (5, 5, 1), np.uint8),
+            np.full(FRAME.shape, 300),
+            "uint8 numbers of shape (5, 5, 1)",
+        ),
+        (Dict(a=Discrete(3), b=Box(-1, 1, (2,))), {"a": 1}, "be Dict('a': Discrete(3), 'b': Box("),
+        (Dict(a=Discrete(3), b=Box(-1, 1, (2,))), {"a": 5, "b": [0, 0]}, "got {'a': 5, 'b': [0, 0"),
+        (MultiDiscrete([3, 4]), [1, 4], "be MultiDiscrete([3 4]), or a batch of such; got [1, 4]"),
+    ],
+)
+def test_a_wrong_observation_is_named_with_what_is_expected(space, given, line):
+    """Whatever is done with it: it is refused before any program is compiled for it."""
+    observations, actions = spaces.observations(space), spaces.actions(Discrete(2))
+    config = agents.load("dqn").Config(hidden=(4,))
+    agent = make_agent("dqn", config, observations, actions, False, None)
+    policy = Policy(agent, observations, actions, "task", 0)
+    for asked in (
+        lambda: policy.predict(None, given, None, None, True),
+        lambda: policy.inspect(None, given),
+    ):
+        with pytest.raises(UsageError) as error:
+            asked()
+        assert line in str(error.value)
+        assert "\n" not in str(error.value)
 
 
 @pytest.mark.parametrize(("steps", "interval"), [(0, 1), (1, 0)])

@@ -8,8 +8,8 @@ from isl.cli.main import main
 from isl.experiments.spec import resolve
 from isl.paper import check, rows, table
 from isl.storage import store
-from tests.paper.test_trials import trial
 from tests.support.results import row
+from tests.support.trials import trial
 
 ROOT = Path(__file__).parents[2]
 
@@ -81,7 +81,7 @@ def test_a_rows_spec_is_the_run_it_came_from(variant, overrides, more):
 
 
 def test_a_trial_is_done_again_too(monkeypatch):
-    monkeypatch.setattr(check, "run_trial", lambda *wanted: trial(final_return=0.5))
+    monkeypatch.setattr(check, "run_apart", lambda *wanted: trial(final_return=0.5))
     held = check.check(trial(final_return=0.5, seconds=9.0, cpu="another"))
     assert held.holds
     verdict = check.check(trial(final_return=0.25))

@@ -139,64 +139,6 @@ def isl(
     return d_q, d_rho, d_ell, {"td_error": np.abs(delta).mean(), "q": q_now.mean()}
 
 
-class SeekerNets(NamedTuple):
-    """Seeker's networks, or their targets; `ell` holds one network per action."""
-
-    q: Layers
-    rho: Layers
-    greedy: Layers
-    ell: list[Layers]
-
-
-def seeker(
-    nets: SeekerNets, target: SeekerNets, batch: Batch, ell_obs: Array, ell_next: Array, cfg: Any
-) -> tuple[SeekerNets, dict[str, Any]]:
-    """The gradients; ℓ reads rows of its own, at s and at s′. Rewards are in their unit already."""
-    size = len(batch.reward)
-    each = np.arange(size)
-    (q, q_in), (rho, rho_in), (g, g_in) = (forward(net, batch.obs) for net in nets[:3])
-    q_next, _, g_next = (forward(net, batch.next_obs)[0] for net in target[:3])
-    own_ell, next_ell = _ell(nets.ell, ell_obs, cfg), _ell(target.ell, ell_next, cfg)
-    q_now, rho_now, g_now, ell_now = (x[each, batch.action] for x in (q, rho, g, own_ell))
-
-    v_next = _uc_values(batch, q_next, next_ell, cfg.kappa)
-    own_delta = batch.reward + cfg.gamma * batch.discount * v_next - q_now  # for q̂ alone
-    best_next = _picked(batch, g_next, g_next)
-    delta = batch.reward + cfg.gamma * batch.discount * best_next - g_now
-    ahead = cfg.ell_gamma * batch.discount * _picked(batch, next_ell, next_ell)
-    goal = (1 - cfg.eta1) * np.abs(delta) + cfg.eta1 * np.abs(rho_now) + ahead
-    relative = (ell_now - goal) / ell_now
-    direction = (1 - cfg.eta2) * delta + cfg.eta2 * rho_now
-
-    def moved(net: Layers, out: Array, inputs: list[Array], slope: Array) -> Layers:
-        return backward(net, inputs, _at_action(out, batch.action, slope / size))
-
-    grads = SeekerNets(
-        q=moved(nets.q, q, q_in, -own_delta),
-        rho=moved(nets.rho, rho, rho_in, -(delta - rho_now)),
-        greedy=moved(nets.greedy, g, g_in, -direction),
-        ell=_ell_gradients(
-            nets.ell,
-            ell_obs,
-            batch.action,
-            lambda now: np.clip((now - goal) / now, -1, 1) / now / size,  # of Huber's loss
-            cfg,
-        ),
-    )
-    figures = {"td_error": np.abs(delta).mean(), "q": g_now.mean(), "ell": ell_now.mean()}
-    return grads, figures | {"relative": relative}
-
-
-def seeker_features(x: Array, number: int) -> Array:
-    """What Seeker's ℓ reads of vectors: random Fourier features, |φ| summing to about 1."""
-    rng = np.random.default_rng(0)
-    width = x.shape[1]
-    frequencies = rng.standard_normal((width, number)) / (0.5 * np.sqrt(width))
-    phases = rng.uniform(0, 2 * np.pi, number)
-    features = np.sqrt(2 / number) * np.cos(x @ frequencies + phases)
-    return np.asarray(features * np.pi / 2 / np.sqrt(2 * number))
-
-
 def uc_value(q: Array, ell: Array, kappa: float) -> float:
     """v* of one state, from the slopes of the least concave majorant of (ℓ, ℓ·q̂) and the origin."""
     order = np.lexsort((-q, ell))

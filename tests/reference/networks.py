@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -60,6 +60,31 @@ def forward(layers: Layers, rows: Array) -> tuple[Array, list[Array]]:
     for layer in layers[:-1]:
         inputs.append(np.maximum(_affine(layer, inputs[-1]), 0.0))
     return _affine(layers[-1], inputs[-1]), inputs
+
+
+def forward_normalised(layers: Layers, rows: Array) -> Array:
+    """The outputs where what enters the ReLUs has mean 0 and variance 1 over a layer's units."""
+    for layer in layers[:-1]:
+        x = _affine(layer, rows)
+        x = x - x.mean(axis=1, keepdims=True)
+        rows = np.maximum(x / np.sqrt((x**2).mean(axis=1, keepdims=True) + 1e-6), 0.0)
+    return _affine(layers[-1], rows)
+
+
+def slopes(layers: Layers, loss: Callable[[Layers], float], step: float = 1e-6) -> Layers:
+    """The gradient of a loss by central differences, one number after the other."""
+    found = [Layer(*(None if x is None else np.zeros_like(x) for x in layer)) for layer in layers]
+    for layer, gradient in zip(layers, found, strict=True):
+        for values, into in zip(layer, gradient, strict=True):
+            for at in [] if values is None else np.ndindex(values.shape):
+                kept = values[at]
+                losses = []
+                for sign in (1, -1):
+                    values[at] = kept + sign * step
+                    losses.append(loss(layers))
+                values[at] = kept
+                into[at] = (losses[0] - losses[1]) / (2 * step)
+    return found
 
 
 def backward(layers: Layers, inputs: list[Array], d_out: Array) -> Layers:

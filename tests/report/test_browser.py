@@ -2,13 +2,16 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from isl.report import inspection_page, write_report
+from isl.agents import AGENTS
+from isl.report import inspection_page, report_page, statistics
 from isl.report.beliefs import pack
+from isl.storage import run_folder
 from isl.theory.exploration import pareto_optimal, uc_policy, uc_value
 from tests.support import made_runs
 
@@ -36,6 +39,16 @@ FLAGS = (
     *("--disable-dev-shm-usage", "--window-size=1100,900"),
 )
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'" + "long" * 60
+WALK = (Path(__file__).parent / "walk.js").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def few_samples():
+    """What is looked at here is how intervals are drawn, not how wide they are."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(statistics, "REPS", 20)
+        patch.setattr(statistics, "IMPROVEMENT_REPS", 5)
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -44,10 +57,88 @@ def browser(tmp_path_factory):
     options.binary_location = CHROMIUM
     for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('chromium')}"):
         options.add_argument(flag)
+    saved = str(tmp_path_factory.mktemp("saved"))
+    options.add_experimental_option("prefs", {"download.default_directory": saved})
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(DRIVER))
+    driver.set_script_timeout(120)
     yield driver
     driver.quit()
+
+
+def opened(browser, html, folder):
+    path = folder / "page.html"
+    path.write_text(html, encoding="utf-8")
+    browser.get(path.as_uri())
+    return browser
+
+
+@pytest.fixture(scope="module")
+def every_kind(tmp_path_factory):
+    """The page of every agent, on tasks of every kind, ended in every way."""
+    root = tmp_path_factory.mktemp("every-kind")
+    for agent in AGENTS:
+        for size, solves_at in ((4, 100), (5, None if agent == "dqn" else 200)):
+            made_runs.of_agent(root, f"deep_sea/{size}", agent, solves_at=solves_at)
+    evaluated = (range(60, 601, 60), [0.0] * 3 + [0.99] * 7)
+    made_runs.of_agent(root, "deep_sea/4", "isl", 1, solves_at=150, greedy=evaluated)
+    made_runs.of_agent(root, "deep_sea/4", "dqn", 1, solves_at=None)
+    lost = {"finite": False, "status": "diverged", "message": "update 7 was not finite"}
+    made_runs.of_agent(root, "deep_sea_stochastic/4", "isl", **lost)
+    made_runs.of_agent(root, "cartpole_swingup/3", "isl")
+    made_runs.of_agent(root, "cartpole_swingup/3", "ube", **lost)
+    made_runs.of_agent(root, "lock/3", "seeker")
+    made_runs.make(root, "four_rooms", "seeker", solves_at=None)
+    made_runs.on_gymnasium(root, greedy=([600], [500.0]))
+    made_runs.on_gymnasium(root, "MountainCar-v0", "dqn", episodes=1)
+    made_runs.on_gymnasium(root, "Acrobot-v1", "dqn", episodes=0, best_return=None)
+    run_folder.fail(made_runs.begin(root, seed=1), "the disk is full")
+    made_runs.begin(root, seed=2)
+    return report_page(root)
+
+
+def lone_run(root):
+    """One size, one seed, one value: that of every episode."""
+    made_runs.add_snapshots(made_runs.make(root, "deep_sea/20", solves_at=1), 20)
+
+
+def two_equal_runs(root):
+    for seed in range(2):
+        made_runs.make(root, "deep_sea/20", seed=seed, solves_at=None, episodes=1)
+
+
+def nothing_finished(root):
+    made_runs.begin(root)
+
+
+def nothing_readable(root):
+    (made_runs.begin(root) / run_folder.CONFIG).write_text("{")
+
+
+def walked(browser):
+    found = browser.execute_async_script(WALK)
+    assert found["problems"] == []
+    errors = [entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"]
+    assert errors == []  # warnings are the walk's own: it reads pixels often
+    return found
+
+
+def test_every_control_of_every_agent_can_be_used(browser, every_kind, tmp_path):
+    found = walked(opened(browser, every_kind, tmp_path))
+    looked_into = {name.split(", ")[1] for name in found["runs"]}
+    assert looked_into == set(AGENTS)
+    assert len(found["runs"]) == 12
+    assert found["uses"] > 300
+
+
+@pytest.mark.parametrize("runs", [lone_run, two_equal_runs, nothing_finished, nothing_readable])
+def test_few_runs_or_none_draw_something_sensible(browser, tmp_path, runs):
+    runs(tmp_path)
+    opened(browser, report_page(tmp_path), tmp_path)
+    walked(browser)
+    charts = browser.find_elements(By.CSS_SELECTOR, "article.chart")
+    assert bool(charts) == (runs in (lone_run, two_equal_runs))
+    assert browser.find_element(By.CSS_SELECTOR, ".headline p").text.endswith(".")
 
 
 @pytest.fixture(scope="module")
@@ -58,11 +149,10 @@ def report(browser, tmp_path_factory):
         for seed in range(3):
             made_runs.make(root, f"deep_sea/{size}", "isl", seed, solves_at=50 * (seed + 1))
             made_runs.make(root, f"deep_sea/{size}", "dqn", seed, solves_at=None)
-    made_runs.add_snapshots(made_runs.make(root, "deep_sea/5", "isl", 3), 5)
+    made_runs.add_snapshots(made_runs.make(root, "deep_sea/5", "isl", 3, solves_at=120), 5)
     made_runs.make(root, "deep_sea/5", "isl", 0, hyper={HOSTILE: HOSTILE})
-    index = write_report(root, root / "report")
-    browser.get(index.as_uri())
-    return browser
+    browser.get_log("performance")
+    return opened(browser, report_page(root), root)
 
 
 def one(browser, selector):
@@ -83,7 +173,7 @@ def test_it_opens_without_errors_and_asks_nobody(report):
 
 def test_pointing_at_a_run_names_it(report):
     chart = one(report, "#charts-scaling article")
-    seed = chart.find_element(By.CSS_SELECTOR, "circle.seed")
+    seed = chart.find_element(By.CSS_SELECTOR, ".seed")
     tip, heading = (chart.find_element(By.CSS_SELECTOR, name) for name in (".tip", "h3"))
     assert not tip.is_displayed()
     report.execute_script(
@@ -102,6 +192,7 @@ def test_agents_bands_and_axes_toggle(report):
     chart = one(report, "#charts-scaling article")
     count = lambda selector: len(chart.find_elements(By.CSS_SELECTOR, selector))  # noqa: E731
     lines, bands = count("path.line"), count("path.band")
+    assert count("path.beyond") == 2  # no seed of dqn solved either size
     buttons = {b.text: b for b in chart.find_elements(By.CSS_SELECTOR, ".controls button")}
     buttons["isl"].click()
     assert count("path.line") == lines - 1
@@ -121,7 +212,7 @@ def test_tables_sort_by_number_and_back(report):
         for row in report.find_elements(By.CSS_SELECTOR, "#runs tbody tr td:nth-child(9)")
     ]
     head = one(report, "#runs thead th:nth-child(9) button")
-    assert head.text == "solved episode"
+    assert head.text.split() == ["solved", "at", "episode"]
     report.execute_script("arguments[0].click()", head)
     up = [int(text) for text in column() if text]
     assert up == sorted(up)
@@ -132,7 +223,9 @@ def test_tables_sort_by_number_and_back(report):
     assert column()[-1] == ""
 
 
-def test_time_and_kappa_move_maps_and_policy(report):
+def test_maps_open_at_the_first_treasure_and_move_with_time_and_kappa(report):
+    assert one(report, ".clock").text == "episode 150 of 250"  # the moment after episode 120
+    assert one(report, ".first-goal").text == "first treasure: episode 120"
     script = """
         const set = (selector, value) => {
             const slider = document.querySelector(selector);
@@ -163,9 +256,7 @@ def test_a_cell_is_chosen_by_a_click_and_kappa_moves_its_policy(browser, tmp_pat
         "ell": np.array([[[1.0, 3.0, 9.0]]], np.float32),
         "episode": np.zeros(1, np.int64),
     }
-    path = tmp_path / "inside.html"
-    path.write_text(inspection_page("t", HOSTILE, [pack("one", maps, kappa=1.0)]))
-    browser.get(path.as_uri())
+    opened(browser, inspection_page("t", HOSTILE, [pack("one", maps, kappa=1.0)]), tmp_path)
     policy = lambda: [float(x.text) for x in browser.find_elements(By.CSS_SELECTOR, ".pi")]  # noqa: E731
     shown = []
     for power in (-5, 0, 5):
@@ -181,12 +272,36 @@ def test_a_cell_is_chosen_by_a_click_and_kappa_moves_its_policy(browser, tmp_pat
     assert shown[2][2] > 0.9
 
 
-def test_the_browser_computes_the_same_policies_as_the_library(browser, tmp_path, x64):
-    path = tmp_path / "inside.html"
-    path.write_text(inspection_page("t", "s", []))
-    browser.get(path.as_uri())
+def test_kappa_is_in_the_units_of_the_values_and_a_majorant_only_where_it_explains(
+    browser, tmp_path
+):
+    """Seeker divides rewards by a unit that it learns: its κ is told in the environment's rewards.
+
+    An agent may also have an ℓ and a κ and act otherwise: then there is no majorant.
+    """
     draw = np.random.default_rng(0)
-    for actions in (1, 2, 3, 5, 9):
+    q, ell = draw.normal(size=(2, 30, 3)), np.exp(draw.normal(size=(2, 30, 3)))
+    maps = {"q": q, "ell": ell, "episode": np.array([10, 20])}
+    units = {
+        "policy": np.stack(
+            [uc_policy(q[k], ell[k], 5.0 * unit) for k, unit in ((0, 0.01), (1, 0.4))]
+        )
+    }
+    other = {"policy": draw.dirichlet(np.ones(3), (2, 30))}
+    items = [pack("units", maps | units, kappa=5.0), pack("other", maps | other, kappa=5.0)]
+    opened(browser, inspection_page("t", "s", items), tmp_path)
+    kappas = browser.execute_script(
+        "return JSON.parse(document.getElementById('data').textContent).beliefs.map("
+        "(item) => new Inside(document.createElement('div'), item).kappas)"
+    )
+    np.testing.assert_allclose(kappas[0], [0.05, 2.0], rtol=1e-2)
+    assert kappas[1] is None
+
+
+def test_the_browser_computes_the_same_policies_as_the_library(browser, tmp_path, x64):
+    opened(browser, inspection_page("t", "s", []), tmp_path)
+    draw = np.random.default_rng(0)
+    for actions in (1, 2, 3, 9):
         q = draw.normal(size=(40, actions)) * 3
         ell = np.exp(draw.normal(size=(40, actions)) * 2)
         if actions > 1:
@@ -207,17 +322,73 @@ def test_the_browser_computes_the_same_policies_as_the_library(browser, tmp_path
             np.testing.assert_array_equal(pareto, pareto_optimal(q_, ell_))
 
 
+def test_ticks_are_few_round_and_distinct_whatever_the_values(browser, tmp_path):
+    opened(browser, inspection_page("t", "s", []), tmp_path)
+    cases = [
+        ([], {}),
+        ([0], {}),
+        ([0.99], {}),
+        ([0.99, 0.990001], {}),
+        ([20], {"whole": True}),
+        ([20], {"whole": True, "ticks": [20]}),
+        ([1, 2], {"whole": True}),
+        ([0.0123, 0.0124], {}),
+        ([1e6, 1.002e6], {}),
+        ([-3e-7, 5e-7], {}),
+        ([348], {"log": True, "whole": True}),
+        ([135, 520], {"log": True, "whole": True}),
+        ([1, 1e6], {"log": True, "whole": True}),
+        ([0, -1], {"log": True}),
+    ]
+    for values, options in cases:
+        ticks, labels, places = browser.execute_script(
+            "const s = makeScale(arguments[0], 0, 500, arguments[1]);"
+            "return [s.ticks, s.labels, s.ticks.map(s.scale)]",
+            values,
+            options,
+        )
+        shown = (values, options, labels)
+        assert (1 if "ticks" in options else 2) <= len(ticks) <= 9, shown
+        assert len(set(labels)) == len(labels), shown
+        assert all(len(label) <= 10 for label in labels), shown
+        assert all(-1 <= place <= 501 for place in places), shown
+        assert not options.get("whole") or all(tick == int(tick) for tick in ticks), shown
+
+
+def test_the_last_column_is_seen_on_a_desk_and_reached_on_a_phone(browser, every_kind, tmp_path):
+    boxes = """return [...document.querySelectorAll("main .card > .scroll")].map((box) => {
+        box.scrollLeft = 1e6;
+        const last = box.querySelector("thead th:last-child").getBoundingClientRect();
+        const frame = box.getBoundingClientRect();
+        return [box.firstChild.id, box.scrollLeft, last.right - frame.right, frame.right];
+    })"""
+    opened(browser, every_kind, tmp_path)
+    for width in (1400, 390):
+        size = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width == 390}
+        browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        try:
+            found = browser.execute_script(boxes)
+            page = browser.execute_script("return document.documentElement.scrollWidth")
+        finally:
+            browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+        assert page <= width  # only the boxes scroll
+        assert len(found) == 4
+        for name, scrolled, beyond, right in found:
+            assert beyond <= 1, name
+            assert right <= width, name
+            assert width == 390 or scrolled == 0, name
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_it_fits_a_phone_in_light_and_dark(browser, tmp_path, scheme):
     made_runs.add_snapshots(made_runs.make(tmp_path, "deep_sea/5", "isl", hyper={HOSTILE: 1}), 5)
     made_runs.make(tmp_path, "deep_sea/5", "isl", hyper={HOSTILE: 2})
-    index = write_report(tmp_path, tmp_path / "report")
     phone = {"width": 380, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     feature = {"name": "prefers-color-scheme", "value": scheme}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", phone)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
     try:
-        browser.get(index.as_uri())
+        opened(browser, report_page(tmp_path), tmp_path)
         wide = browser.execute_script("return document.documentElement.scrollWidth")
         colour = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
         names = browser.execute_script("return document.querySelector('#runs').textContent")

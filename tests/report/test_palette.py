@@ -2,9 +2,11 @@
 
 import re
 
+import numpy as np
+
 from isl.agents import AGENTS
 from isl.report import canvas, page, palette
-from isl.report.charts import Chart, Series
+from isl.report.charts import MEANING, Chart, Series
 from isl.report.figures import draw_lines
 
 
@@ -25,6 +27,12 @@ def test_forty_looks_before_one_returns():
     assert looks[40] == looks[0]
 
 
+def test_no_marker_has_two_meanings():
+    """Dot, square and cross say how many seeds solved a task, so that no agent has them."""
+    assert not set(palette.MARKERS) & set(MEANING)
+    assert not {palette.look(style).marker for style in range(40)} & {"o", "s", "x", "_"}
+
+
 def test_the_page_is_given_the_same_colours_dashes_and_markers():
     html = page.html_page("t", "s", [], {})
     for place, colour in enumerate(palette.COLOURS):
@@ -42,7 +50,7 @@ def test_a_line_ends_where_medians_lie_beyond_the_budget_and_log_axes_have_plain
         axes = figure.subplots()
         draw_lines(axes, chart)
         svg = canvas.saved(figure, "svg").decode()
-    assert list(axes.lines[0].get_ydata()) == [100]
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), [100, np.nan])  # a gap
     assert axes.lines[0].get_color() == palette.COLOURS[1]
     assert "mathdefault" not in svg
     assert "<!-- 1,000 -->" in svg

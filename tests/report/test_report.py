@@ -1,4 +1,4 @@
-"""The report's tables, charts and page, from made-up runs; test_report_browser looks at it live."""
+"""The report's tables, charts and page, from made-up runs; test_browser looks at it live."""
 
 import csv
 import json
@@ -79,6 +79,114 @@ def test_a_curve_ends_where_half_of_its_runs_have_ended(tmp_path):
     assert chart.series[0].x[-1] == 20
 
 
+def test_a_curve_never_goes_past_the_last_episode(tmp_path):
+    made_runs.make(tmp_path, episodes=399, solves_at=None)  # bins of three, the last of which
+    made_runs.make(tmp_path, seed=1, episodes=398, solves_at=None)  # is not full
+    found = collect.collect_runs(tmp_path)
+    (chart,) = curves.charts(found, looks(found))
+    assert chart.series[0].x[-2:] == [396, 399]
+    made_runs.make(tmp_path / "one", episodes=1)
+    found = collect.collect_runs(tmp_path / "one")
+    (chart,) = curves.charts(found, looks(found))
+    assert chart.series[0].x == [1]
+
+
+def test_the_greedy_policy_has_a_curve_beside_the_behaviour(tmp_path):
+    for seed, (after, returns) in enumerate(
+        [([10, 20, 33], [0.0, 1.0, 0.0]), ([12, 20, 30], [1.0, 1.0, 1.0]), ([10], [-1.0])]
+    ):
+        greedy = (after, returns)
+        made_runs.make(tmp_path, seed=seed, episodes=30, solves_at=None, greedy=greedy)
+    made_runs.make(tmp_path, agent="dqn", episodes=30, solves_at=None)
+    found = collect.collect_runs(tmp_path)
+    behaviour, greedy = curves.charts(found, looks(found))
+    assert [line.name for line in behaviour.series] == ["isl", "dqn"]
+    assert [line.name for line in greedy.series] == ["isl"]
+    # After 10, 12, 20 and 30 episodes: each run's latest evaluation, while half of the runs last.
+    line = greedy.series[0]
+    assert (line.x, line.y) == ([10, 12, 20, 30], [-0.5, 0.5, 1, 0.5])  # 33 is past the end
+    assert (line.low[3], line.high[3]) == (0.25, 0.75)
+    assert "Mean of 5 episodes" in greedy.caption
+    assert behaviour.panel == greedy.panel == "deep_sea/8"
+    assert behaviour.range_y == greedy.range_y  # to be compared
+    table = tables.configurations(found)
+    rows = {row[1]: dict(zip(table.columns, row, strict=True)) for row in table.rows}
+    assert rows["isl"]["greedy return, last"] == 0
+    assert rows["isl"]["greedy return, best"] == 1
+    assert rows["dqn"]["greedy return, last"] is None
+
+
+def test_evaluations_that_cannot_be_read_are_said(tmp_path):
+    path = made_runs.make(tmp_path, greedy=([600], [1.0]))
+    (path / run_folder.EVALUATIONS).write_bytes(b"gone")
+    found = collect.collect_runs(tmp_path)
+    assert found.evaluations == {}
+    assert "evaluations.parquet" in found.problems[0]
+
+
+def test_agents_of_one_size_and_of_no_size_stand_side_by_side(tmp_path):
+    for task in ("deep_sea/20", "four_rooms"):
+        for agent in ("dqn", "isl"):
+            made_runs.make(tmp_path, task, agent)
+    made = scaling.charts((found := collect.collect_runs(tmp_path)).groups, looks(found))
+    assert [chart.title.partition(":")[0] for chart in made] == ["deep_sea/20", "four_rooms"] * 2
+    for chart in made:
+        assert chart.categories == ["isl", "dqn"]  # as in the legend
+        assert [line.x for line in chart.series] == [[0], [1]]
+        assert (chart.x_label, chart.ticks_x) == ("agent", [])
+
+
+def test_variants_that_are_recorded_as_isl_have_names_and_looks_of_their_own(tmp_path):
+    from isl.agents import AGENTS
+
+    for agent in ("isl", "isl_tables", "isl_authors"):
+        made_runs.of_agent(tmp_path, "deep_sea/4", agent)
+    groups = collect.collect_runs(tmp_path).groups
+    assert [group.who for group in groups] == ["isl", "isl_authors", "isl_tables"]
+    found = styles(group.who for group in groups)
+    assert found == {name: AGENTS[name].style for name in found}
+
+
+def test_scores_compare_what_happened_within_the_smallest_budget(tmp_path, monkeypatch):
+    """A share of a large budget is not better for being one of a large budget."""
+    pytest.importorskip("rliable")
+    monkeypatch.setattr(statistics, "REPS", 20)
+    monkeypatch.setattr(statistics, "IMPROVEMENT_REPS", 5)
+    for seed in range(2):
+        large = made_runs.config("deep_sea/8", "isl") | {"episodes": 10_000}
+        made_runs.make(tmp_path, "deep_sea/8", "isl", seed, solves_at=300, config=large)
+        made_runs.make(tmp_path, "deep_sea/8", "dqn", seed, solves_at=200)
+    made_runs.make(tmp_path, "deep_sea/8", "ube", solves_at=200)
+    found = collect.collect_runs(tmp_path)
+    made = {chart.id: chart for chart in statistics.charts(found.groups, looks(found))}
+    scores = {line.name: line for line in made["iqm-deep_sea"].series}
+    assert scores["isl"].x == [pytest.approx(1 - 309 / 600)]
+    assert scores["dqn"].x == [pytest.approx(1 - 209 / 600, abs=1e-5)]
+    assert "Budgets differ" in made["iqm-deep_sea"].caption
+    # The bootstrap of one seed has no width, which would look like certainty.
+    assert math.isnan(scores["ube"].low[0])
+    assert "ube: 1 seed." in made["iqm-deep_sea"].caption
+    over = {line.name: line.x for line in made["improvement-deep_sea"].series}
+    assert over == {"over dqn": [0], "over ube": [0]}
+
+
+def test_a_run_that_no_command_repeats_is_shown_all_the_same(tmp_path):
+    made_runs.make(tmp_path, hyper={"sound": True})
+    (row,) = tables.commands(collect.collect_runs(tmp_path)).rows
+    assert str(row[-1]).startswith("no command of this version: ")
+
+
+def test_numbers_have_the_digits_that_mean_something(tmp_path):
+    made_runs.make(tmp_path, wall_seconds=12.3456, env_steps_per_second=1234567.8, steps=1234567)
+    table = tables.runs(collect.collect_runs(tmp_path))
+    row = dict(zip(table.columns, table.rows[0], strict=True))
+    assert (row["seconds"], row["steps/s"], row["steps"]) == (12.3, 1234568, 1234567)
+    assert (row["best return"], row["updates/s"]) == (0.99, 5000)
+    html = page.table_html(table)
+    for shown in ("12.3", "1,234,568", "1,234,567", "0.99", "5,000"):
+        assert f">{shown}</td>" in html
+
+
 def test_statistics_are_on_common_tasks(found):
     pytest.importorskip("rliable")
     made = {chart.id: chart for chart in statistics.charts(found.groups, looks(found))}
@@ -116,9 +224,10 @@ def test_every_number_of_a_command_leads_back_to_the_same_run(tmp_path, monkeypa
 def test_tables_sort_what_is_missing_and_save_what_is_shown(found, runs):
     table = tables.configurations(found)
     rows = {(row[0], row[1]): dict(zip(table.columns, row, strict=True)) for row in table.rows}
-    assert rows["deep_sea/6", "isl"]["median episodes"] == 259
-    assert rows["deep_sea/8", "dqn"]["median episodes"] == "∞"
+    assert rows["deep_sea/6", "isl"]["episodes"] == 259
+    assert rows["deep_sea/8", "dqn"]["episodes"] == "∞"
     assert rows["deep_sea/8", "dqn"]["solved"] == 0
+    assert rows["deep_sea/6", "isl"]["not done"] == ""
     read = list(csv.DictReader(tables.runs(found).csv().splitlines()))
     assert len(read) == 17
     assert {row["task"] for row in read} == {"deep_sea/5", "deep_sea/6", "deep_sea/8"}
@@ -244,11 +353,13 @@ def test_inspect_of_models(tmp_path, capsys):
     assert main(["inspect", str(path), "-o", str(out)]) == 0
     DQN("CartPole-v1", hidden=[8]).save(path, replay=False)
     assert main(["inspect", str(path)]) == 2  # which observation?
-    assert main(["inspect", str(path), "--obs", "[0, 0, 0]"]) == 2
+    for obs in ("[0, 0, 0]", "[[0], [0, 0]]", '["x"]', '{"x": 1}', "3"):
+        assert main(["inspect", str(path), "--obs", obs]) == 2
     assert main(["inspect", str(path), "--obs", "[0, 0, 0, 0.1]", "-o", str(out)]) == 0
     errors = capsys.readouterr().err.splitlines()
     assert "give one of Box" in errors[0]
-    assert "is not in the model's space" in errors[1]
+    assert all("is not in the model's space" in error for error in errors[1:])
+    assert len(errors) == 6
 
 
 def test_a_run_is_looked_into_at_its_end_without_snapshots(tmp_path, capsys):

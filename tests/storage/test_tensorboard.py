@@ -81,7 +81,8 @@ def test_observations_are_found_in_whatever_an_agent_stores():
     from isl.agents.base import Transition
 
     plain = Transition(np.arange(3), 0, 0, 0, 0)
-    assert scalars.observations(plain) is plain.obs
-    assert scalars.observations((plain, np.zeros(3))) is plain.obs
+    assert scalars.transitions(plain) is plain
+    assert scalars.transitions((plain, np.zeros(3))) is plain
+    assert scalars.transitions(np.zeros(3)) is None
     assert scalars.places(10, 100).max() == 9
     assert scalars.places(1000, 100).max() == 99

@@ -16,8 +16,14 @@ import psutil
 
 
 @contextlib.contextmanager
-def cluster() -> Iterator[tuple[str, dict[str, str], list[subprocess.Popen[bytes]]]]:
-    """(its address, the environment of who joins it, its nodes). Guarded by a token of its own."""
+def cluster(
+    hidden: Path | None = None,
+) -> Iterator[tuple[str, dict[str, str], list[subprocess.Popen[bytes]]]]:
+    """(its address, the environment of who joins it, its nodes). Guarded by a token of its own.
+
+    The nodes do not see what is in the folder `hidden`, as if they were other machines; only root
+    can have that.
+    """
     with tempfile.TemporaryDirectory(prefix="isl-ray-") as folder:
         token = Path(folder, "token")
         token.touch(mode=0o600)
@@ -35,20 +41,27 @@ def cluster() -> Iterator[tuple[str, dict[str, str], list[subprocess.Popen[bytes
         try:
             port = address.rpartition(":")[2]
             head = ("--head", f"--port={port}", "--include-dashboard=false")
-            nodes.append(_start(environment, *head))
+            nodes.append(_start(environment, hidden, *head))
             _wait_for_port(address)
-            nodes.append(_start(environment, f"--address={address}"))
+            nodes.append(_start(environment, hidden, f"--address={address}"))
             yield address, environment, nodes
         finally:
             for node in nodes:
                 kill_node(node)
 
 
-def _start(environment: dict[str, str], *arguments: str) -> "subprocess.Popen[bytes]":
+HIDING = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs hidden "$0" && exec "$@"']
+
+
+def _start(
+    environment: dict[str, str], hidden: Path | None, *arguments: str
+) -> "subprocess.Popen[bytes]":
     ray = str(Path(sys.executable).with_name("ray"))
-    common = ["--num-cpus=1", "--object-store-memory=80000000", "--block"]
+    # Ray would take the address of a network card, which need not let a machine talk to itself.
+    common = ["--node-ip-address=127.0.0.1", "--num-cpus=1", "--object-store-memory=80000000"]
+    first = [] if hidden is None else [*HIDING, str(hidden)]
     return subprocess.Popen(
-        [ray, "start", *arguments, *common],
+        [*first, ray, "start", *arguments, *common, "--block"],
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+from jax._src import compiler
 
 import isl  # noqa: F401  (registers the tasks)
 from isl import envs
@@ -230,3 +231,59 @@ def test_packing_gives_the_tree_back_and_leaves_large_arrays_alone():
     back = packing.unpack(packed)
     assert jax.tree.structure(back) == jax.tree.structure(tree)
     assert all(jax.tree.leaves(jax.tree.map(np.array_equal, back, tree)))
+
+
+def test_parts_of_what_is_packed_are_read_and_replaced_without_a_program(monkeypatch):
+    tree = {"a": jnp.arange(6.0).reshape(2, 3), "b": jnp.float32(4), "large": jnp.ones(SMALL + 1)}
+    packing = Packing(tree)
+    packed = packing.pack(tree)
+    monkeypatch.setattr(compiler, "compile_or_get_cached", None)  # whoever compiles fails
+    a, b = packing.read(packed, lambda t: (t["a"], t["b"]))
+    assert (a.shape, b) == ((2, 3), 4.0)
+    given = [np.full((2, 3), 7.0), np.zeros(SMALL + 1)]
+    changed = packing.replace(packed, lambda t: [t["a"], t["large"]], given)
+    given[1][:] = 1.0  # it was copied
+    back = packing.read(changed, lambda t: t)
+    assert (back["a"] == 7).all()
+    assert back["b"] == 4.0
+    assert (back["large"] == 0).all()
+    assert np.array_equal(packing.read(packed, lambda t: t["a"]), np.asarray(tree["a"]))
+
+
+def test_the_first_steps_compile_four_programs(monkeypatch):
+    """Reading what was learned, its metrics and the whole state needs none."""
+    asked = []
+    compiled = compiler.compile_or_get_cached
+    monkeypatch.setattr(
+        compiler,
+        "compile_or_get_cached",
+        lambda backend, module, *rest, **more: (
+            asked.append(module.operation.attributes["sym_name"].value)
+            or compiled(backend, module, *rest, **more)
+        ),
+    )
+    agent = drawing_agent()
+    agent = agent._replace(schedule=agent.schedule._replace(random_start=True))
+    loop = HostLoop(agent, PythonEnvs([Walk(5)], "walk", 0), "walk", 0)
+    loop.run(30)
+    assert loop.read_metrics() == {"loss": 8.5}
+    assert loop.diverged_at() is None
+    assert int(loop.learner) == 18
+    loop.restore(loop.learner, loop.state())
+    assert asked == ["jit_init", "jit_begin", "jit_store", "jit_advance"]
+
+
+@pytest.mark.parametrize(
+    "length", [5, 99]
+)  # of episodes: one ends within the random steps, or none
+def test_actions_are_random_until_learning_starts_and_then_the_agents(length):
+    agent = drawing_agent()
+    agent = agent._replace(
+        schedule=agent.schedule._replace(random_start=True),
+        act=lambda learner, episode, obs, key: jnp.int32(1),
+    )
+    loop = HostLoop(agent, PythonEnvs([Walk(length)], "walk", 0), "walk", 0)
+    loop.run(30)
+    actions = loop.state()["device"]["storage"].action.tolist()
+    assert set(actions[:12]) == {0, 1}
+    assert set(actions[12:]) == {1}

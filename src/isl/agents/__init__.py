@@ -6,14 +6,14 @@ of an agent is written here and needs no JAX.
 
 from __future__ import annotations
 
-import difflib
 import importlib
+import importlib.util
 import os
 import sys
 from types import ModuleType
 from typing import NamedTuple
 
-from isl.errors import UsageError
+from isl.errors import UsageError, closest
 
 
 class Entry(NamedTuple):
@@ -39,6 +39,9 @@ AGENTS = {
     "ube": Entry("isl.agents.ube", "UBE", "the Uncertainty Bellman Equation", 2),
     "sbeed": Entry("isl.agents.sbeed", "SBEED", "the smoothed Bellman equation", 3),
     "dqn": Entry("isl.agents.dqn", "DQN (control)", "ε-greedy: no deep exploration", 4),
+    "stable_dqn": Entry(
+        "isl.agents.stable_dqn", "Stable DQN", "ε-greedy, with the value learning of Seeker", 8
+    ),
 }
 
 
@@ -47,15 +50,20 @@ def label(agent: str) -> str:
     return AGENTS[agent].label if agent in AGENTS else agent
 
 
+def _is_module(name: str) -> bool:
+    importlib.invalidate_caches()  # a file may have been written since the folder was last read
+    return name.isidentifier() and importlib.util.find_spec(name) is not None
+
+
 def load(name: str) -> ModuleType:
-    """The module of a built-in agent, or of the user's own by its dotted path."""
+    """The module of a built-in agent, or of the user's own: `my_agent`, `my_pkg.my_agent`."""
     path = AGENTS[name].module if name in AGENTS else name
-    if name not in AGENTS and "." not in name:
-        close = difflib.get_close_matches(name, AGENTS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(AGENTS)}"
-        raise UsageError(f"unknown agent {name!r}; {hint} (or give the dotted path of your own)")
     if name not in AGENTS and os.getcwd() not in sys.path:
         sys.path.append(os.getcwd())  # last: a file of the folder never hides a package
+    if name not in AGENTS and "." not in name and not _is_module(name):
+        close = closest(name, AGENTS)
+        hint = f"did you mean {close}?" if close else f"known: {', '.join(AGENTS)}"
+        raise UsageError(f"unknown agent {name!r}; {hint} (or a module of your own: {name}.py)")
     try:
         module = importlib.import_module(path)
     except ModuleNotFoundError as error:

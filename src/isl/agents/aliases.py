@@ -17,11 +17,14 @@ Hyper = Mapping[str, Any]
 # Options of 0.1's `isl` that every record of it holds, at the values that mean the paper.
 PAPER = {"ell_ensemble": 1, "double_ell": False, "sound": False}
 RECORDED_AS_ISL = ("isl", "isl_tables", "isl_authors")
-# What 0.1's preset `auto` switched on; Seeker has all of it and no switch.
-SWITCHES = ("scale_rewards", "scale_observations", "ell_relative", "greedy_values")
-SEEKER = ("ell_gamma", "ell_features", *SWITCHES)
+# The options that 0.1's preset `auto` switched on; Seeker took its place.
+AUTO = (
+    *("ell_gamma", "ell_features", "scale_rewards"),
+    *("scale_observations", "ell_relative", "greedy_values"),
+)
 # Where the options that were `isl`'s are now, for messages.
-MOVED = dict.fromkeys(SEEKER, "seeker") | {
+MOVED = {
+    "ell_gamma": "seeker",
     "lr_codes": "isl_tables",
     "ell_ensemble": "isl_authors",
     "double_ell": "isl_authors",
@@ -45,15 +48,12 @@ def meant(name: str, hyper: Hyper) -> tuple[str, dict[str, Any]]:
         )
     authors = {k: hyper.get(k, PAPER[k]) for k in ("ell_ensemble", "double_ell")}
     is_authors = authors != {k: PAPER[k] for k in authors}
-    if any(rest.get(k) for k in SEEKER):
-        missing = [k for k in SWITCHES if not rest.get(k)]
-        if missing or is_authors or not rest.get("lr_codes"):
-            raise UsageError(
-                "it was made with some of the options of the preset 'auto' but not all of them, "
-                "which isl 0.2 cannot do: use isl 0.1"
-            )
-        return "seeker", {k: v for k, v in rest.items() if k not in SWITCHES}
-    rest = {k: v for k, v in rest.items() if k not in SEEKER}
+    if any(rest.get(k) for k in AUTO):
+        raise UsageError(
+            "it was made with the preset 'auto' of isl 0.1, which Seeker has replaced: "
+            "use isl 0.1, or train a Seeker"
+        )
+    rest = {k: v for k, v in rest.items() if k not in AUTO}
     if rest.get("lr_codes"):
         return "isl_tables", rest
     rest.pop("lr_codes", None)

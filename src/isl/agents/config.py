@@ -6,17 +6,17 @@ One definition serves the library, the preset files, the command line and the ru
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import math
 import typing
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 from gymnasium.spaces import Space
 
+from isl.agents import sb3_names
 from isl.agents.aliases import MOVED
-from isl.errors import UsageError
+from isl.errors import UsageError, closest
 
 
 def hyper(
@@ -79,7 +79,7 @@ class Config:
 
     def replace(self, overrides: Mapping[str, Any]) -> Self:
         """This config with some fields changed; an unknown name is an error, with a suggestion."""
-        known = [option.name for option in dataclasses.fields(self)]
+        known = {option.name: option for option in dataclasses.fields(self)}
         for name in overrides:
             if name not in known:
                 raise UsageError(f"unknown hyper-parameter {name!r}; {hint(name, known)}")
@@ -98,12 +98,16 @@ class Config:
         ]
 
 
-def hint(name: str, known: Sequence[str]) -> str:
-    """What the user of an unknown option may have meant."""
+def hint(name: str, known: Mapping[str, dataclasses.Field[Any]]) -> str:
+    """What the user of an unknown option may have meant, of the `known` ones by name."""
     if name in MOVED:
         return f"it is an option of the agent {MOVED[name]}"
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]}?" if close else f"known: {', '.join(known)}"
+    if told := sb3_names.answer(name, known):
+        return told
+    if close := closest(name, known):
+        return f"did you mean {close}?"
+    basic = [name for name, option in known.items() if option.metadata["basic"]]
+    return f"basic options: {', '.join(basic)} (all: isl list AGENT)"
 
 
 def types_of(config: type[Config]) -> dict[str, Any]:

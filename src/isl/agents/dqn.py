@@ -8,7 +8,7 @@ This is the BSP agent (isl.agents.boot_dqn) without its ensemble and priors, wit
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -25,14 +25,20 @@ from isl.nn.step import Reads
 
 
 @dataclass(frozen=True)
-class Config(base.Config):
-    """DQN's hyper-parameters; the defaults are BSP's for Deep Sea."""
+class Exploring(base.Config):
+    """What agents with ε-greedy actions have in common."""
 
-    target_period: int = hyper(5, "updates between two copies to the target", at_least=1)
     lr: float = hyper(5e-4, "Adam's learning rate", above=0, basic=True)
     epsilon_start: float = hyper(1.0, "share of random actions at first", at_least=0, at_most=1)
     epsilon_end: float = hyper(0.05, "share of random actions at last", at_least=0, at_most=1)
     epsilon_steps: int = hyper(10_000, "environment steps from the first ε to the last", at_least=1)
+
+
+@dataclass(frozen=True)
+class Config(Exploring):
+    """DQN's hyper-parameters; the defaults are BSP's for Deep Sea."""
+
+    target_period: int = hyper(5, "updates between two copies to the target", at_least=1)
     double_q: bool = hyper(False, "pick argmax q(s′) with the online net, read the target net")
     lr_codes: float = hyper(
         0.0,
@@ -61,6 +67,28 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         {"q": Net(num_actions, cfg.lr)},
         linear=cfg.lr_codes if isinstance(observation_space, Discrete) else 0.0,
     )
+
+    def loss(reads: Reads, batch: Transition) -> tuple[jax.Array, Metrics]:
+        q_tm1 = taken(reads.online("q"), batch.action)
+        q_t = reads.target("q")
+        if cfg.double_q:  # the online network picks, the target network tells the value
+            v_t = taken(q_t, greedy(reads.ahead("q"), batch.next_mask))
+        else:
+            v_t = jnp.max(among(q_t, batch.next_mask), axis=-1)
+        delta = stop_gradient(batch.reward + cfg.gamma * batch.discount * v_t) - q_tm1
+        metrics = {"td_error": jnp.mean(jnp.abs(delta)), "q": jnp.mean(q_tm1)}
+        return 0.5 * jnp.mean(delta**2), metrics
+
+    return assemble(cfg, nets, loss)
+
+
+def assemble(
+    cfg: Exploring,
+    nets: Approximators,
+    loss: Callable[[Reads, Transition], tuple[jax.Array, Metrics]],
+) -> Agent:
+    """ε-greedy actions on given networks, which `loss` of a batch trains."""
+    num_actions = nets.nets["q"].outputs
     epsilon_at = optax.linear_schedule(cfg.epsilon_start, cfg.epsilon_end, cfg.epsilon_steps)
 
     def init(key: jax.Array) -> Learner:
@@ -84,17 +112,6 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
 
     def target(learner: Learner) -> Frozen:
         return nets.freeze(learner.q)
-
-    def loss(reads: Reads, batch: Transition) -> tuple[jax.Array, Metrics]:
-        q_tm1 = taken(reads.online("q"), batch.action)
-        q_t = reads.target("q")
-        if cfg.double_q:  # the online network picks, the target network tells the value
-            v_t = taken(q_t, greedy(reads.ahead("q"), batch.next_mask))
-        else:
-            v_t = jnp.max(among(q_t, batch.next_mask), axis=-1)
-        delta = stop_gradient(batch.reward + cfg.gamma * batch.discount * v_t) - q_tm1
-        metrics = {"td_error": jnp.mean(jnp.abs(delta)), "q": jnp.mean(q_tm1)}
-        return 0.5 * jnp.mean(delta**2), metrics
 
     def update(
         learner: Learner, frozen: Frozen, batch: Transition, key: jax.Array

@@ -52,7 +52,9 @@ def _ours() -> Callable[[int], Any]:
         target_period=TARGET_PERIOD,
         epsilon_start=0.05,
     )
-    return lambda steps: model.learn(steps, reset_num_timesteps=False, progress_bar=False)
+    return lambda steps: model.learn(
+        steps, reset_num_timesteps=False, progress_bar=False, n_eval_episodes=0
+    )
 
 
 def _theirs() -> Callable[[int], Any]:

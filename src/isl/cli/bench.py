@@ -15,7 +15,7 @@ WHAT = {
     "exploration": "the uncertainty constrained policy beside softmax",
     "host": "our DQN in the host loop beside Stable-Baselines3's (needs the extra peers)",
     "tasks": "steps of the grid tasks beside MiniGrid, navix and xminigrid, where installed",
-    "startup": "from the command to its first finished episode",
+    "startup": "to the command's first episode, and the first steps beside Stable-Baselines3",
 }
 
 
@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     if options.what == "startup":  # the command that is started prepares itself
         from isl.bench import startup
 
-        startup.measure(options.turns)
+        startup.measure(options.turns, options.core)
         return ExitCode.OK
     prepare_process(options.core)  # before JAX is imported
     if options.what == "exploration":

@@ -1,8 +1,9 @@
-"""`isl eval MODEL`: greedy episodes on fixed seeds, and the mean with its confidence interval."""
+"""`isl eval MODEL|RUN|RUNS`: greedy episodes on fixed seeds, and the mean with its interval."""
 
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -10,18 +11,27 @@ from typing import Any
 import gymnasium
 
 from isl.cli import options as shared
-from isl.errors import UsageError
+from isl.errors import DamagedFile, UsageError
 from isl.model import load
-from isl.model.evaluation import Evaluation, evaluate, playable
-from isl.status import ExitCode
+from isl.model.evaluation import Evaluation, Predictor, evaluate, playable
+from isl.model.from_run import trained
+from isl.status import ExitCode, Status
+from isl.storage import run_folder, store
 
 
 def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    parser.add_argument("model", type=Path, help="a file written by model.save()")
+    parser.add_argument(
+        "target",
+        type=Path,
+        help="a file of model.save(), the folder of a run of isl train, or a folder of runs",
+    )
+    parser.add_argument(
+        "--best", action="store_true", help="of a run: the policy of its best evaluation"
+    )
     parser.add_argument(
         "--env",
         metavar="ID",
-        help="Gymnasium id or task; only a compiled task's model knows its own",
+        help="Gymnasium id or task; runs and models of compiled tasks know their own",
     )
     parser.add_argument(
         "--episodes", type=shared.whole_number, default=20, metavar="N", help="seeds 0 to N-1"
@@ -36,33 +46,72 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> ExitCode:
-    model = load(options.model)
+    target: Path = options.target
+    if target.is_dir() and run_folder.SEED_FOLDER.fullmatch(target.absolute().name) is None:
+        return _every_run(options)
+    if target.is_dir():
+        policy = trained(target, options.best, options.env)
+        print(summary(_played(policy, policy.env, options)))
+        return ExitCode.OK
+    if options.best:
+        raise UsageError("--best is for runs: a model file holds one policy")
+    model = load(target)
     env = options.env or model.env
     if env is None:  # never made from a name in a file: such a name can import a module
         raise UsageError(f"give the environment; the model was trained on --env {model.task}")
+    print(summary(_played(model, env, options)))
+    return ExitCode.OK
+
+
+def _every_run(options: argparse.Namespace) -> ExitCode:
+    """A line for each finished run of a folder."""
+    if options.video:
+        raise UsageError("--video films one run: give its folder, such as …/seed-0")
+    runs = list(store.scan(options.target))
+    finished = [found for found in runs if found.summary is not None]
+    if not finished:
+        raise UsageError(f"{options.target} holds no finished run of isl train or isl sweep")
+    problems = [found.problem for found in runs if found.status is Status.DAMAGED]
+    for found in finished:
+        name = f"{found.task} {found.agent} [{found.config_hash}] seed {found.seed}"
+        try:
+            policy = trained(found.path, options.best, options.env)
+            print(f"{name}: {_first_line(_played(policy, policy.env, options))}", flush=True)
+        except (UsageError, DamagedFile) as error:
+            problems.append(str(error))
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return ExitCode.FAILED if problems else ExitCode.OK
+
+
+def _played(policy: Predictor, env: Any, options: argparse.Namespace) -> Evaluation:
     played = playable(env, render_mode="rgb_array" if options.video else None)
     if options.video:
         played = _filmed(played, options.video)
     try:
-        result = evaluate(model, played, options.episodes, options.max_steps)
+        return evaluate(policy, played, options.episodes, options.max_steps)
     finally:
         played.close()
-    print(summary(result))
-    return ExitCode.OK
 
 
 def summary(result: Evaluation) -> str:
     """Two or three lines."""
-    low, high = result.interval
     lines = [
-        f"mean return {result.mean:.4g}, 95 % confidence interval [{low:.4g}, {high:.4g}], "
-        f"{len(result.returns)} episodes",
+        _first_line(result),
         f"mean length {sum(result.lengths) / len(result.lengths):.4g} steps, "
         f"returns from {min(result.returns):.4g} to {max(result.returns):.4g}",
     ]
     if result.cut:
         lines.append(f"{result.cut} episodes were ended by --max-steps")
     return "\n".join(lines)
+
+
+def _first_line(result: Evaluation) -> str:
+    low, high = result.interval
+    return (
+        f"mean return {result.mean:.4g}, 95 % confidence interval [{low:.4g}, {high:.4g}], "
+        f"{len(result.returns)} episodes"
+    )
 
 
 def _filmed(env: gymnasium.Env[Any, Any], folder: Path) -> gymnasium.Env[Any, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -25,8 +26,12 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
 
 def run(options: argparse.Namespace) -> ExitCode:
     groups: dict[tuple[str, str, int, str], dict[str, Run]] = {}
-    left_out = 0
+    left_out = damaged = 0
     for found in store.scan(options.runs):
+        if found.status is Status.DAMAGED:
+            damaged += 1
+            print(f"left out: {found.problem}", file=sys.stderr)
+            continue
         name = bsuite.bsuite_id(found) if found.status is Status.DONE else None
         if name is None:
             left_out += 1
@@ -55,7 +60,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         )
     if left_out:
         print(f"{left_out} runs are unfinished or of tasks that bsuite does not have: left out")
-    return ExitCode.OK
+    return ExitCode.FAILED if damaged else ExitCode.OK
 
 
 def _write(folder: Path, bsuite_id: str, logged: pl.DataFrame) -> None:

@@ -8,14 +8,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import gymnasium
 import numpy as np
-from gymnasium.spaces import Discrete, Space
+from gymnasium.spaces import Box, Discrete, Space
 from numpy.typing import NDArray
 
 from isl.errors import UsageError
 from isl.report import inspection_page
-from isl.report.beliefs import NAMES, Item, grid_size, pack
+from isl.report.beliefs import NAMES, Item, grid_size, of_run, pack
 from isl.report.page import utf8
 from isl.status import ExitCode
 from isl.storage import files, run_folder, snapshots, store
@@ -33,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
         metavar="JSON",
         help="an observation, such as 3 or '[0.1, -0.2]'; may be given several times",
     )
-    parser.add_argument("--env", metavar="ID", help="of a run of a Gymnasium environment: its id")
+    parser.add_argument(
+        "--env", metavar="ID", help="the environment of a run, if its name holds a module"
+    )
     parser.add_argument("-o", "--out", type=Path, default=Path("inspect.html"), help="the page")
 
 
@@ -70,8 +71,8 @@ def _of_run(path: Path, given: list[Any], env_id: str | None) -> Item:
         raise UsageError(f"{path} is {found.status}; expected a finished run {found.problem}")
     maps = None if given else snapshots.recorded(path)
     if maps is not None:
-        kappa, size = found.config["hyper"].get("kappa"), grid_size(found.task)
-        return pack(_title(found), maps, kappa=kappa, size=size)
+        episodes = run_folder.read_episodes(path)
+        return of_run(found, maps, title=_title(found), episodes=episodes)
     return _item(_trained(found, env_id), given)
 
 
@@ -80,38 +81,13 @@ def _title(found: store.Run) -> str:
 
 
 def _trained(found: store.Run, env_id: str | None) -> _Mind:
-    """The agent at the end of a run. Nothing that its files name is imported."""
-    import jax
+    """The agent at the end of a run."""
+    from isl.model.from_run import trained
 
-    from isl import agents
-    from isl.envs import spaces
-    from isl.experiments.spec import RunSpec
-    from isl.model.policy import Policy
-    from isl.storage import checkpoint
-
-    if found.agent not in agents.AGENTS:
-        raise UsageError(f"{found.agent} is not ours: such runs can be inspected with --snapshots")
-    spec = RunSpec(**found.config)
-    task = None
-    choices: Space[Any]
-    if spec.timesteps is None:
-        task = spec.environment()
-        space, choices = task.observation_space, Discrete(task.num_actions)
-    elif env_id is None:
-        raise UsageError(f"give the environment of the run: --env {found.task}")
-    else:
-        made = gymnasium.make(env_id)
-        space, choices = made.observation_space, made.action_space
-        made.close()
-    observations, actions = spaces.observations(space), spaces.actions(choices)
-    agent = spec.make_agent(observations.seen, actions.number)
-    template = jax.eval_shape(agent.init, jax.random.key(0))
-    learner, _ = checkpoint.load_file(found.path / checkpoint.FOLDER / checkpoint.FINAL, template)
-    policy = Policy(agent, observations, actions, found.task, found.seed)
+    last = trained(found.path, env=env_id)
+    task = last.env if hasattr(last.env, "default_episodes") else None
     kappa = found.config["hyper"].get("kappa")
-    return _Mind(
-        f"{_title(found)}, at the end", space, kappa, lambda o: policy.inspect(learner, o), task
-    )
+    return _Mind(f"{_title(found)}, at the end", last.observation_space, kappa, last.inspect, task)
 
 
 def _model(path: Path) -> _Mind:
@@ -145,8 +121,15 @@ def _item(mind: _Mind, given: list[Any]) -> Item:
 
 
 def _asked(mind: _Mind, obs: Any) -> Beliefs:
-    value = np.asarray(obs, mind.space.dtype) if isinstance(obs, int | float | list) else obs
-    if not mind.space.contains(value[()] if isinstance(value, np.ndarray) else value):
+    try:
+        value = np.asarray(obs, mind.space.dtype) if isinstance(obs, int | float | list) else obs
+        if isinstance(mind.space, Box):
+            known = isinstance(value, np.ndarray) and mind.space.contains(value)
+        else:
+            known = mind.space.contains(value[()] if isinstance(value, np.ndarray) else value)
+    except (ValueError, TypeError, OverflowError):  # of numbers that no array can hold
+        known = False
+    if not known:
         raise UsageError(f"--obs {json.dumps(obs)[:80]} is not in the model's space {mind.space}")
     return mind.inspect(value)
 

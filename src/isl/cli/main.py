@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import difflib
 import errno
 import importlib
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext
-from typing import NoReturn
+from typing import Any, NoReturn
 
+from isl.agents import sb3_names
 from isl.agents.aliases import MOVED
-from isl.errors import CannotWrite, DamagedFile, UsageError
+from isl.errors import CannotWrite, DamagedFile, UsageError, closest
 from isl.experiments.executing.interruption import leave, on_request, silence
 from isl.status import ExitCode
 from isl.version import __version__
 
 COMMANDS = {
     "train": "train an agent on a task, one run per seed",
-    "eval": "play a saved model: mean return on fixed seeds, and videos",
+    "eval": "play a saved model or the policy of a run: mean return on fixed seeds, and videos",
     "sweep": "agents × tasks × sizes × hyper-parameters × seeds",
     "reproduce": "the paper's experiments, at its scale or small",
     "list": "agents, tasks, presets and their hyper-parameters",
@@ -33,21 +33,53 @@ COMMANDS = {
 }
 
 
+EXAMPLES = {
+    "train": "isl train deep_sea/20",
+    "eval": "isl eval model.isl",
+    "sweep": "isl sweep deep_sea --sizes 10 20 --seeds 5 --grid kappa=1,13",
+    "reproduce": "isl reproduce deep_sea --quick",
+    "status": "isl status runs",
+    "report": "isl report runs",
+    "doctor": "isl doctor runs",
+    "inspect": "isl inspect model.isl",
+    "merge": "isl merge other-runs runs",
+    "export": "isl export bsuite runs exported",
+}
+
+
 class Parser(argparse.ArgumentParser):
     """argparse whose errors are `UsageError`s, with a suggestion for a mistyped option."""
 
     def error(self, message: str) -> NoReturn:
         if message.startswith("unrecognized arguments:"):
             wrong = message.split()[2]
-            known = [option for option in self._option_string_actions if option.startswith("--")]
-            name = wrong.partition("=")[0]
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"did you mean {close[0]}?" if close else f"see {self.prog} --help"
-            moved = MOVED.get(name.removeprefix("--").replace("-", "_"))
-            if moved is not None:
-                hint = f"it is an option of --agent {moved}"
-            message = f"unknown option {wrong}; {hint}"
+            kind = "unknown option" if wrong.startswith("-") else "unexpected word"
+            message = f"{kind} {wrong}; {self._meant(wrong.partition('=')[0])}"
+        elif message.startswith("the following arguments are required:"):
+            missing, command = message.partition(": ")[2], self.prog.split()[-1]
+            message = f"{missing} is missing, as in: {EXAMPLES[command]}"
         raise UsageError(message)
+
+    def _meant(self, option: str) -> str:
+        known = [name for name in self._option_string_actions if name.startswith("--")]
+        named = {flag.removeprefix("--").replace("-", "_"): flag for flag in known}
+        name = option.lstrip("-").replace("-", "_")
+        if name in MOVED:
+            return f"it is an option of --agent {MOVED[name]}"
+        if told := sb3_names.answer(name, named, lambda ours: named[ours]):
+            return told
+        close = closest(name, named)
+        return f"did you mean {named[close]}?" if close else f"see {self.prog} --help"
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """One of a few words: the closest of them is suggested."""
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        close = closest(str(value), known)
+        what = action.option_strings[0] if action.option_strings else action.dest
+        hint = f"did you mean {close}?" if close else f"known: {', '.join(known)}"
+        raise UsageError(f"unknown {what} {value!r}; {hint}")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -84,8 +116,8 @@ def _run(arguments: list[str]) -> ExitCode:
         return ExitCode.OK
     name, rest = arguments[0], arguments[1:]
     if name not in COMMANDS:
-        close = difflib.get_close_matches(name, COMMANDS, n=1)
-        hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(COMMANDS)}"
+        close = closest(name, COMMANDS)
+        hint = f"did you mean {close}?" if close else f"known: {', '.join(COMMANDS)}"
         raise UsageError(f"unknown command {name!r}; {hint}")
     command = importlib.import_module(f"isl.cli.{name}")
     parser = Parser(

@@ -11,11 +11,13 @@ from typing import Any
 
 from isl import envs
 from isl.agents.config import Config, types_of
+from isl.envs.spaces import CHOICES
 from isl.errors import UsageError
 from isl.experiments.executing.plan import Job, Settings, Supervision
 from isl.status import ExitCode
 
 EXECUTORS = ("local", "ray")
+EVAL_EPISODES = 5
 
 
 def default_agent(task: str) -> str:
@@ -39,19 +41,19 @@ def _task(argv: Sequence[str]) -> str | None:
     """The task of a command line that is not parsed yet: a name that is no option's value."""
     found = None
     for before, word in zip(["", *argv], argv, strict=False):
-        if not word.startswith("-") and not _is_number(word):
+        if not word.startswith("-") and not is_number_list(word):
             found = word  # after a flag without a value, as in --until-solved TASK
             if not before.startswith("-"):
                 break
     return found
 
 
-def _is_number(text: str) -> bool:
+def is_number_list(text: str) -> bool:
+    """One number, or several with commas between them."""
     try:
-        float(text)
+        return bool([float(part) for part in text.split(",")])
     except ValueError:
         return False
-    return True
 
 
 def add_hyper_parameters(parser: argparse.ArgumentParser, config: type[Config], of: str) -> None:
@@ -121,6 +123,12 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--preset", metavar="NAME", help="set of hyper-parameters; default: the task's own"
     )
     parser.add_argument(
+        "--observations",
+        choices=CHOICES,
+        default="auto",
+        help="how they are read (docs/quickstart.md)",
+    )
+    parser.add_argument(
         "--step-timeout",
         type=number,
         metavar="S",
@@ -142,6 +150,21 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--snapshots", action="store_true", help="record maps of what the agent believes"
     )
     parser.add_argument(
+        "--eval-every",
+        type=whole_number,
+        metavar="STEPS",
+        help="steps of training between greedy evaluations; default: a tenth of the budget, within "
+        "a tenth of the time",
+    )
+    parser.add_argument(
+        "--eval-episodes",
+        type=whole_number,
+        default=EVAL_EPISODES,
+        metavar="K",
+        help=f"episodes of a greedy evaluation, at most; default: {EVAL_EPISODES}",
+    )
+    parser.add_argument("--no-eval", action="store_true", help="train without greedy evaluations")
+    parser.add_argument(
         "--workers", type=whole_number, metavar="P", help="processes; default: one per core"
     )
     parser.add_argument("--out", type=Path, default=Path("runs"), help="folder for the results")
@@ -154,6 +177,21 @@ def seeds(options: argparse.Namespace) -> list[int]:
     if options.first_seed < 0:
         raise UsageError(f"--first-seed must be at least 0, got {options.first_seed}")
     return list(range(options.first_seed, options.first_seed + options.seeds))
+
+
+def settings(options: argparse.Namespace) -> Settings:
+    """How the runs are to be conducted, of the options that the command has."""
+    named = {name: getattr(options, name) for name in Settings._fields if hasattr(options, name)}
+    if not hasattr(options, "no_eval"):
+        return Settings(**named)
+    every, episodes = options.eval_every, options.eval_episodes
+    if every is not None and every < 1:
+        raise UsageError(f"--eval-every must be at least 1, got {every}")
+    if episodes < 1:
+        raise UsageError(f"--eval-episodes must be at least 1, got {episodes}; or give --no-eval")
+    if options.no_eval and (every is not None or episodes != EVAL_EPISODES):
+        raise UsageError("--no-eval leaves --eval-every and --eval-episodes without effect")
+    return Settings(**named)._replace(eval_episodes=0 if options.no_eval else episodes)
 
 
 def check_step_timeout(options: argparse.Namespace, jobs: list[Job]) -> None:
@@ -187,10 +225,9 @@ def execute(
     if options.executor != "ray" and (options.ray_address or options.ray_no_authentication):
         raise UsageError("--ray-address and --ray-no-authentication need --executor ray")
     check_step_timeout(options, jobs)
-    named = {name: getattr(options, name) for name in Settings._fields if hasattr(options, name)}
     wanted: dict[str, Any] = {
         "workers": options.workers,
-        "settings": Settings(**named),
+        "settings": settings(options),
         "supervision": supervision,
     }
     if options.executor == "local":

@@ -12,15 +12,15 @@ from isl.envs.registry import has_goal
 from isl.errors import UsageError
 from isl.experiments.executing import cores
 from isl.experiments.executing.plan import Job, Supervision
-from isl.experiments.executing.progress_row import duration
 from isl.experiments.spec import RunSpec
-from isl.paper import figures, page, table
+from isl.paper import comparison_figure, figures, page, table
 from isl.paper.calibration import seconds_per_step
-from isl.paper.cases import COMPARISONS
+from isl.paper.comparisons import COMPARISONS
 from isl.paper.cost import described, estimate
 from isl.paper.reproductions import REPRODUCTIONS, jobs
 from isl.paper.rows import made_here, row_of
 from isl.paper.summary import exponent_text, exponents, who
+from isl.paper.trial import Trial
 from isl.status import ExitCode
 from isl.storage import store
 from isl.storage.provenance import provenance
@@ -38,6 +38,16 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     part.add_argument("--quick", action="store_true", help="a small version, some minutes")
     part.add_argument(
         "--tranche", type=shared.whole_number, metavar="K", help="only this part of it, from 1"
+    )
+    parser.add_argument(
+        "--cases", nargs="+", default=[], metavar="NAME", help="of a comparison: only these"
+    )
+    parser.add_argument(
+        "--agents",
+        nargs="+",
+        default=[],
+        metavar="NAME",
+        help="of a comparison: only these, such as seeker, sb3_dqn or seeker:no_averaging",
     )
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--cost", action="store_true", help="say what it would cost, and end")
@@ -128,12 +138,13 @@ def _refuse(options: argparse.Namespace) -> None:
             raise UsageError("all is for --check N; name one result to reproduce")
         if options.here or options.within is not None or options.check_seed is not None:
             raise UsageError("--here, --within and --check-seed choose the rows of --check N")
-    if options.name in COMPARISONS and (options.workers or options.cores):
-        raise UsageError(
-            f"{options.name} trains one model after the other: leave out --workers and --cores"
-        )
-    if options.name in COMPARISONS and (options.executor != "local" or options.ray_address):
-        raise UsageError(f"{options.name} is computed in this process: leave out the executor")
+    if options.name in COMPARISONS:
+        if options.cores or options.executor != "local" or options.ray_address:
+            raise UsageError(f"{options.name} is computed here: leave out --cores and the executor")
+        if options.check is not None and (options.cases or options.agents):
+            raise UsageError("--check draws from all rows: leave out --cases and --agents")
+    elif options.cases or options.agents:
+        raise UsageError(f"--cases and --agents choose runs of {' and '.join(COMPARISONS)}")
 
 
 def _most_seconds(options: argparse.Namespace) -> float:
@@ -153,13 +164,10 @@ def _check(options: argparse.Namespace, folder: Path) -> ExitCode:
     }
     runs = [row for name in paths if name in REPRODUCTIONS for row in table.read(paths[name])]
     trials = [
-        row
-        for name in paths
-        if name in COMPARISONS
-        for row in table.read_kind(paths[name], table.Trial)
+        row for name in paths if name in COMPARISONS for row in table.read_kind(paths[name], Trial)
     ]
     within = math.inf if options.within is None else options.within
-    rows: list[table.Row | table.Trial] = [*table.merge(runs).rows, *trials]
+    rows: list[table.Row | Trial] = [*table.merge(runs).rows, *trials]
     picked = draw_rows(rows, options.check, options.check_seed or 0, options.here, within)
     verdicts = [check(row) for row in picked]
     print("\n".join(["", *(verdict.text for verdict in verdicts)]))
@@ -169,32 +177,16 @@ def _check(options: argparse.Namespace, folder: Path) -> ExitCode:
 
 
 def _compare(options: argparse.Namespace, folder: Path) -> ExitCode:
-    """Train what has no row yet, one model after the other, and update the pages."""
-    from isl.paper import trials
+    """Train what has no row yet, each model in a process of its own, and update the pages."""
+    from isl.paper import comparing
 
-    path = folder / f"{options.name}.csv"
-    wanted = COMPARISONS[options.name].chosen(options.quick, options.tranche)
-    rows = table.read_kind(path, table.Trial)
-    left = trials.missing(wanted, rows)
-    seconds, unknown = trials.seconds_of(left, rows)
-    print(f"{options.name}: {len(wanted)} runs, {len(wanted) - len(left)} of them in {folder}")
-    if left:
-        aside = f", and {unknown} runs of unknown length" if unknown else ""
-        print(f"{len(left)} left: about {duration(seconds)} at the pace of earlier rows{aside}")
+    comparison = COMPARISONS[options.name]
+    chosen = comparison.chosen(options.quick, options.tranche, options.cases, options.agents)
+    work = comparing.Work(options.name, chosen, folder)
+    print(work.standing())
     if options.cost:
         return ExitCode.OK
-    spent, code = 0.0, ExitCode.OK
-    for each in left:
-        if spent >= _most_seconds(options):
-            return ExitCode.INTERRUPTED
-        if not trials.missing([each], table.read_kind(path, table.Trial)):
-            continue  # another process has done it meanwhile
-        row = trials.run_trial(*each)
-        spent += row.seconds or 0.0
-        print(f"{row.env} {row.agent} seed {row.seed}: {row.measured}", flush=True)
-        if table.add(path, [row]):
-            print(f"{path} has another result of this run, which stays")
-            code = ExitCode.FAILED
+    code = work.do(options.out / "logs", options.workers, _most_seconds(options))
     _draw(options.name, folder)
     return code
 
@@ -260,6 +252,7 @@ def _draw(name: str, folder: Path) -> None:
     rows = table.read_folder(folder)
     try:
         drawn = figures.draw(name, rows, folder) if name in figures.FIGURES else []
+        drawn += comparison_figure.draw(name, folder) if name in COMPARISONS else []
         written = [*drawn, *page.update(folder, rows)]
     except UsageError as error:  # the runs are done; the rest can be had later
         print(f"not drawn: {error}")

@@ -16,8 +16,9 @@ from isl.analysis import scores
 from isl.envs.registry import has_goal
 from isl.errors import DamagedFile, Locked, UnsupportedFormat
 from isl.status import ExitCode, Status
-from isl.storage import requests, run_folder, store
+from isl.storage import files, requests, run_folder, snapshots, store
 from isl.storage.labels import differences
+from isl.storage.requests import Request
 from isl.storage.store import Run
 
 _ORDER = (Status.DONE, Status.RUNNING, Status.DIVERGED, Status.FAILED, Status.INTERRUPTED)
@@ -39,11 +40,13 @@ def run(options: argparse.Namespace) -> ExitCode:
     console = Console(markup=False)
     # A log file has no width of its own: 80 columns would cut the tasks' names.
     console = console if console.is_terminal else Console(width=120, markup=False)
-    _show(console, root, runs)
+    notes = requests.read(root)
+    _show(console, root, runs, notes.requests)
     for found in runs:
         if found.problem and found.status is not Status.DAMAGED:
             console.print(f"{found.path}: {found.status}: {found.problem}", soft_wrap=True)
     damage = {found.path: _damage(found, options.verify) for found in runs}
+    damage |= {Path(note.path): [str(note)] for note in notes.damaged}
     for problems in damage.values():
         for problem in problems:
             print(problem, file=sys.stderr)
@@ -51,11 +54,12 @@ def run(options: argparse.Namespace) -> ExitCode:
     if options.verify and not broken:
         console.print(f"{len(runs)} runs verified: every file is as it was written")
     if broken and options.redo_damaged:
-        broken = [path for path in broken if not _discard(path)]
+        newer = [Path(e.path) for e in notes.damaged if isinstance(e, UnsupportedFormat)]
+        broken = [path for path in broken if path in newer or not _discard(path)]
     elif broken:
         print(
-            f"{len(broken)} runs are damaged: --redo-damaged deletes them, then repeat the command "
-            "that made them",
+            f"{len(broken)} runs or requests are damaged: --redo-damaged deletes them, then repeat "
+            "the command that made them",
             file=sys.stderr,
         )
     return ExitCode.FAILED if broken else ExitCode.OK
@@ -72,6 +76,10 @@ def _damage(found: Run, verify: bool) -> list[str]:
 
 def _discard(path: Path) -> bool:
     """Delete a damaged result, unless it is only newer than this version or somebody's work."""
+    if path.parent.name == requests.FOLDER:
+        files.remove(path)
+        print(f"{path}: deleted; its command will write it again")
+        return True
     try:
         run_folder.manifest(path)
     except UnsupportedFormat:
@@ -82,6 +90,7 @@ def _discard(path: Path) -> bool:
     try:
         with run_folder.lock(path):
             run_folder.discard(path)
+            snapshots.discard(path)
     except Locked as error:
         print(error, file=sys.stderr)
         return False
@@ -89,8 +98,7 @@ def _discard(path: Path) -> bool:
     return True
 
 
-def _show(console: Console, root: Path, runs: list[Run]) -> None:
-    asked = requests.read(root)
+def _show(console: Console, root: Path, runs: list[Run], asked: list[Request]) -> None:
     known = {str(found.path.relative_to(root)) for found in runs}
     pending = Counter(
         str(Path(path).parent) for path in {p for r in asked for p in r.runs} if path not in known
@@ -102,7 +110,10 @@ def _show(console: Console, root: Path, runs: list[Run]) -> None:
     shown = [s for s in _ORDER if total[s] or s is Status.DONE]
     shown += [Status.DAMAGED] * bool(total[Status.DAMAGED])
     table = Table("configuration", *(s.value for s in shown))
-    for name in (["left"] if pending else []) + ["solved", "episodes: median (quartiles)", "best"]:
+    columns = ["left"] if pending else []
+    columns += ["solved", "episodes: median (quartiles)", "best"]
+    greedy = any(_greedy(some) for some in groups.values())
+    for name in columns + ["greedy: last, best"] * greedy:
         table.add_column(name, justify="right")
     labels = _labels(groups)
     for folder in sorted(groups, key=_natural):
@@ -110,7 +121,8 @@ def _show(console: Console, root: Path, runs: list[Run]) -> None:
         cells = [str(counts[s] or "") for s in shown]
         cells += [str(pending[folder] or "")] if pending else []
         name = f"{folder} {labels.get(folder, '')}".rstrip()
-        table.add_row(name, *cells, *_measures(groups[folder]))
+        cells += _measures(groups[folder]) + [_greedy(groups[folder])] * greedy
+        table.add_row(name, *cells)
     console.print(table)
     left = sum(pending.values())
     ended = sum(count for status, count in total.items() if status.is_final)
@@ -146,6 +158,16 @@ def _measures(runs: list[Run]) -> list[str]:
     took = scores.episodes_to_solve(s["solved_episode"] for s in summaries)
     solved = sum(map(math.isfinite, took))
     return [f"{solved} of {len(took)}", scores.episodes_text(took) if solved else "", shown]
+
+
+def _greedy(runs: list[Run]) -> str:
+    """The greedy return of the median run at its last evaluation, and at its best."""
+    summaries = [found.summary for found in runs if found.summary is not None]
+    last = [x for s in summaries if (x := s.get("greedy_return")) is not None]
+    best = [x for s in summaries if (x := s.get("best_greedy_return")) is not None]
+    if not last or not best:
+        return ""
+    return f"{scores.quantile(last, 0.5):.4g}, {scores.quantile(best, 0.5):.4g}"
 
 
 def _minutes(seconds: float) -> str:

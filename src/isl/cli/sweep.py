@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import itertools
 from collections.abc import Sequence
 from pathlib import Path
@@ -50,8 +51,31 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
         named = {"file_grid": content.pop("grid"), "file_tasks": content.pop("tasks")}
         parser.set_defaults(**named, **content)  # options that are given count more
     chosen = _chosen(argv, parser.get_default("agents"))
+    _check_values(argv, chosen)
     if len(chosen) == 1:
         shared.add_hyper_parameters(parser, agents.load(chosen[0]).Config, chosen[0])
+
+
+def _check_values(argv: Sequence[str], chosen: Sequence[str]) -> None:
+    """An option gives one agent one value; whoever gives more is told of --grid."""
+    numbers = {
+        option.name
+        for agent in chosen
+        for option in dataclasses.fields(agents.load(agent).Config)
+        if not isinstance(option.default, tuple | bool)
+    }
+    for position, word in enumerate(argv):
+        flag, _, first = word.partition("=")
+        name = flag.removeprefix("--").replace("-", "_")
+        if not flag.startswith("--") or name not in numbers:
+            continue
+        after = itertools.takewhile(shared.is_number_list, argv[position + 1 :])
+        values = ",".join(filter(None, [first, *after]))
+        if len(chosen) > 1:
+            given = f"--grid {name}={values or 'X'}"
+            raise UsageError(f"{flag} is for a single agent; with several give {given}")
+        if "," in values:
+            raise UsageError(f"{flag} takes one value; several are given as --grid {name}={values}")
 
 
 def _default_agent(argv: Sequence[str]) -> str:
@@ -67,9 +91,13 @@ def _file(argv: Sequence[str]) -> Path | None:
 
 def _chosen(argv: Sequence[str], default: list[str]) -> list[str]:
     """The agents named on the command line: a single one makes its hyper-parameters options."""
-    if "--agents" not in argv:
+    given = [position for position, word in enumerate(argv) if word.startswith("--agents")]
+    if not given:
         return default
-    after = list(argv[argv.index("--agents") + 1 :])
+    _, equals, first = argv[given[-1]].partition("=")
+    if equals:
+        return [first]
+    after = list(argv[given[-1] + 1 :])
     ends = [i for i, word in enumerate(after) if word.startswith("-")]
     return after[: ends[0] if ends else None]
 
@@ -94,6 +122,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         cohort_width=options.cohort_width,
         timesteps=options.timesteps,
         preset=options.preset,
+        observations=options.observations,
     )
     return shared.execute(jobs, options)
 

@@ -10,8 +10,8 @@ from isl import agents
 from isl.cli import options as shared
 from isl.experiments import presets
 from isl.experiments.executing.local import run_locally
-from isl.experiments.executing.plan import Job, Settings
-from isl.experiments.spec import observation_space, resolve
+from isl.experiments.executing.plan import Job
+from isl.experiments.spec import observations_of, resolve
 from isl.experiments.sweep import cohorts
 from isl.status import ExitCode
 
@@ -40,13 +40,14 @@ def run(options: argparse.Namespace) -> ExitCode:
         cohort_width=options.cohort_width,
         timesteps=options.timesteps,
         preset=options.preset,
+        observations=options.observations,
     )
     beyond_paper = options.preset is None and spec.timesteps is not None
-    if beyond_paper and (
-        note := presets.note(spec.task, options.agent, observation_space(spec.task))
-    ):
-        print(note, file=sys.stderr)
+    if beyond_paper:
+        seen = observations_of(spec.task, options.observations).seen
+        if note := presets.note(spec.task, options.agent, seen):
+            print(note, file=sys.stderr)
     jobs = [Job(spec, some) for some in cohorts(shared.seeds(options), spec.cohort_width)]
     shared.check_step_timeout(options, jobs)
-    settings = Settings(snapshots=options.snapshots, step_timeout=options.step_timeout)
-    return run_locally(jobs, options.out, workers=options.workers, settings=settings)
+    conduct = shared.settings(options)
+    return run_locally(jobs, options.out, workers=options.workers, settings=conduct)

@@ -1,30 +1,39 @@
-"""From an environment's spaces to what networks and replay see, and from actions back to it.
+"""From an environment's spaces to what agents and replay see, and from actions back to it.
 
-    Discrete                     an index from 0, int32: a table look-up in the first layer
-    Box, uint8, 2 or 3 axes      an image: kept as uint8, read by convolutions
-    any other Box                a float32 vector
-    MultiDiscrete, MultiBinary   a float32 vector of zeros and ones
-    Dict, Tuple of these         flattened, joined to one float32 vector
+An agent sees a Discrete space, a table with one entry per observation, or a Box. Which one:
+
+    table      Discrete; MultiDiscrete, MultiBinary, a Box of small integers, and Dict or Tuple of
+               these: one index over all combinations, if there are at most 100,000
+    image      a Box of uint8 with 2 or 3 axes: kept as uint8, read by convolutions
+    vector     everything else, as float32: a Box keeps its shape, other spaces are joined to one
+               vector, in which Discrete and MultiDiscrete are one-hot
+    symbols    only if asked for. A Box of small integers, such as MiniGrid's views: each of them is
+               one-hot. The replay keeps the integers as uint8
 
 Actions: Discrete, and MultiDiscrete as one index over all combinations.
 """
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium import spaces
-from gymnasium.spaces.utils import flatdim, flatten
-from gymnasium.vector.utils import batch_space, iterate
+from gymnasium.spaces.utils import flatdim
 from numpy.typing import NDArray
 
+from isl.envs import encoding
+from isl.envs.encoding import in_one_line
 from isl.errors import UsageError
 
+CHOICES = ("auto", "table", "vector", "image", "symbols")
+TABLE_STATES = 100_000  # of a finite product that is a table without being asked for
+MOST_STATES = 10_000_000  # of one that is asked for
+SYMBOLS = 16  # values of an integer whose space allows more, as MiniGrid's 0 … 255
 MAX_ACTIONS = 4096
-_SIMPLE = (spaces.Discrete, spaces.Box, spaces.MultiDiscrete, spaces.MultiBinary)
 _OBSERVATIONS = "Discrete, Box, MultiDiscrete, MultiBinary, and Dict or Tuple of these"
 
 
@@ -32,10 +41,27 @@ class Observations(NamedTuple):
     """How the observations of one environment are read."""
 
     space: spaces.Space[Any]  # the environment's
-    seen: spaces.Discrete | spaces.Box  # what networks and replay see
-    encode: Callable[[Any], NDArray[Any]]  # one observation
-    encode_batch: Callable[[Any], NDArray[Any]]  # a vector environment's: a leading axis
-    is_batch: Callable[[Any], bool]  # whether an observation has that axis
+    kind: str  # one of CHOICES, never "auto"
+    stored: spaces.Discrete | spaces.Box  # what the replay holds
+    encode: Callable[..., Any]  # (obs, xp=numpy) → stored; batch axes in front are kept
+    seen: spaces.Discrete | spaces.Box  # what agents see: `stored`, or what `expand` makes of it
+    expand: Callable[[Any], Any] | None = None  # stored → seen, on the device
+
+    def is_batch(self, obs: Any) -> bool:
+        """Whether there is one batch axis."""
+        part = encoding.parts(self.space)[0]
+        for key in part.path:
+            obs = obs[key]
+        return np.ndim(obs) == len(part.shape) + 1
+
+    @property
+    def recorded(self) -> str | None:
+        """What files and hashes say: nothing where isl 0.1 read such a space in the same way."""
+        return None if self.kind == usual(self.space) else self.kind
+
+    def describe(self, space: spaces.Space[Any] | None = None) -> dict[str, Any]:
+        """`describe` of the space, or of another one, with all that matters to this reading."""
+        return describe(self.space if space is None else space, bounds=self.recorded is not None)
 
 
 class Actions(NamedTuple):
@@ -51,36 +77,107 @@ def is_image(space: spaces.Space[Any]) -> bool:
     return isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) in (2, 3)
 
 
-def observations(space: spaces.Space[Any]) -> Observations:
-    """The reading of an observation space; `UsageError` if it is not one that networks can read."""
+def usual(space: spaces.Space[Any]) -> str:
+    """How isl 0.1 read a space, which its runs and model files do not say."""
+    if isinstance(space, spaces.Discrete):
+        return "table"
+    return "image" if is_image(space) else "vector"
+
+
+def observations(space: spaces.Space[Any], kind: str = "auto") -> Observations:
+    """The reading of an observation space.
+
+    Args:
+        space: the environment's.
+        kind: one of `CHOICES`.
+
+    Raises:
+        UsageError: if the space is not one that networks can read, or not in this way.
+    """
+    if kind not in CHOICES:
+        close = difflib.get_close_matches(str(kind), CHOICES, n=1)
+        hint = f"did you mean {close[0]}?" if close else f"expected one of {', '.join(CHOICES)}"
+        raise UsageError(f"unknown kind of observations {kind!r}; {hint}")
+    _check_parts(space, space)
+    if kind == "auto":
+        small = encoding.states(space, TABLE_STATES) is not None
+        kind = "table" if small else usual(space)
+    reading = {"table": _table, "vector": _vector, "image": _image, "symbols": _symbols}
+    return reading[kind](space)
+
+
+def _table(space: spaces.Space[Any]) -> Observations:
     if isinstance(space, spaces.Discrete):
         start = int(space.start)
 
-        def index(obs: Any) -> NDArray[Any]:
-            return np.asarray(obs, np.int32) - np.int32(start)
+        def number(obs: Any, xp: Any = np) -> Any:
+            own = xp.asarray(obs, np.int64 if xp is np else np.int32) - start
+            return own.astype(np.int32)
 
         seen = spaces.Discrete(int(space.n))
-        return Observations(space, seen, index, index, lambda obs: np.ndim(obs) == 1)
+        return Observations(space, "table", seen, number, seen)
+    states = encoding.states(space, MOST_STATES)
+    if states is None:
+        raise _misfit(
+            "table",
+            space,
+            f"it has more than {MOST_STATES:,} states, or numbers of more than "
+            f"{encoding.SMALL_RANGE} values",
+        )
+    seen = spaces.Discrete(states)
+    return Observations(space, "table", seen, encoding.index(space), seen)
+
+
+def _vector(space: spaces.Space[Any]) -> Observations:
+    if isinstance(space, spaces.Discrete):
+        table, number = _table(space), int(space.n)
+        seen = spaces.Box(0, 1, (number,), np.float32)
+        expand = lambda x: encoding.one_hot(x, number)  # noqa: E731
+        return Observations(space, "vector", table.stored, table.encode, seen, expand)
+    if is_image(space):  # stays uint8 in the replay
+        image, floats = _image(space), _box(space.shape or (), np.float32)
+        expand = lambda x: x.astype(np.float32)  # noqa: E731
+        return Observations(space, "vector", image.stored, image.encode, floats, expand)
     if isinstance(space, spaces.Box):
-        dtype: Any = np.uint8 if is_image(space) else np.float32
-
-        def array(obs: Any) -> NDArray[Any]:
-            return np.asarray(obs, dtype)
-
-        rank = len(space.shape)
-        box = _box(space.shape, dtype)
-        return Observations(space, box, array, array, lambda obs: np.ndim(obs) == rank + 1)
-    _check_parts(space, space)
-
-    def flat(obs: Any) -> NDArray[Any]:
-        return np.asarray(flatten(space, obs), np.float32)
-
-    def flat_batch(obs: Any) -> NDArray[Any]:
-        batched = batch_space(space, _batch_size(space, obs))
-        return np.stack([flat(one) for one in iterate(batched, obs)])
-
+        box = _box(space.shape, np.float32)
+        return Observations(space, "vector", box, encoding.as_type(np.float32, space), box)
     box = _box((flatdim(space),), np.float32)
-    return Observations(space, box, flat, flat_batch, lambda obs: _batch_size(space, obs) > 0)
+    return Observations(space, "vector", box, encoding.flat(space), box)
+
+
+def _image(space: spaces.Space[Any]) -> Observations:
+    if not isinstance(space, spaces.Box) or len(space.shape) not in (2, 3):
+        raise _misfit("image", space, "expected a Box with 2 or 3 axes")
+    if not is_image(space) and not encoding.has_whole_numbers(space, 0, 255):
+        raise _misfit("image", space, "expected whole numbers from 0 to 255")
+    box = _box(space.shape, np.uint8)
+    return Observations(space, "image", box, encoding.as_type(np.uint8, space), box)
+
+
+def _symbols(space: spaces.Space[Any]) -> Observations:
+    if not isinstance(space, spaces.Box) or not encoding.has_whole_numbers(space, 0, np.inf):
+        raise _misfit("symbols", space, "expected a Box of whole numbers from 0 on")
+    number = int(min(space.high.max() + 1.0, SYMBOLS))
+    stored, rank = _box(space.shape, np.uint8), len(space.shape)
+    as_array = encoding.as_type(np.uint8, space)
+
+    def encode(obs: Any, xp: Any = np) -> Any:
+        array = as_array(obs, xp)
+        if xp is np and (array >= number).any():
+            raise UsageError(f"observed {array.max()}, expected symbols from 0 to {number - 1}")
+        return array
+
+    def expand(x: Any) -> Any:
+        return encoding.one_hot(x, number).reshape(*x.shape[: x.ndim - rank], -1)
+
+    seen = spaces.Box(0, 1, (math.prod(space.shape) * number,), np.float32)
+    return Observations(space, "symbols", stored, encode, seen, expand)
+
+
+def _misfit(kind: str, space: spaces.Space[Any], why: str) -> UsageError:
+    return UsageError(
+        f'observations "{kind}" do not fit {in_one_line(space)}: {why}; leave the option out'
+    )
 
 
 def actions(space: spaces.Space[Any]) -> Actions:
@@ -107,13 +204,21 @@ def actions(space: spaces.Space[Any]) -> Actions:
     )
 
 
-def describe(space: spaces.Space[Any]) -> dict[str, Any]:
-    """Plain JSON: what a model file must know of a space. Bounds of a Box do not matter to us."""
+def describe(space: spaces.Space[Any], bounds: bool = False) -> dict[str, Any]:
+    """Plain JSON: what a model file must know of a space.
+
+    Args:
+        space: one that can be read.
+        bounds: also those of Boxes of whole numbers; they matter to tables and symbols.
+    """
     match space:
         case spaces.Discrete():
             return {"kind": "Discrete", "n": int(space.n), "start": int(space.start)}
         case spaces.Box():
-            return {"kind": "Box", "shape": list(space.shape), "dtype": str(space.dtype)}
+            told = {"kind": "Box", "shape": list(space.shape), "dtype": str(space.dtype)}
+            if bounds and space.dtype is not None and space.dtype.kind in "biu":
+                told |= {"low": _bound(space.low), "high": _bound(space.high)}
+            return told
         case spaces.MultiDiscrete():
             return {
                 "kind": "MultiDiscrete",
@@ -123,18 +228,21 @@ def describe(space: spaces.Space[Any]) -> dict[str, Any]:
         case spaces.MultiBinary():
             return {"kind": "MultiBinary", "shape": list(space.shape)}
         case spaces.Dict():
-            parts = [[name, describe(part)] for name, part in space.spaces.items()]
+            parts = [[name, describe(part, bounds)] for name, part in space.spaces.items()]
             return {"kind": "Dict", "parts": parts}
         case spaces.Tuple():
-            return {"kind": "Tuple", "parts": [describe(part) for part in space.spaces]}
+            return {"kind": "Tuple", "parts": [describe(part, bounds) for part in space.spaces]}
     raise UsageError(f"space {space} is not supported; expected {_OBSERVATIONS}")
 
 
 def from_description(description: Mapping[str, Any]) -> spaces.Space[Any]:
-    """The space that `describe` was told about, its Boxes as wide as their type."""
+    """The space that `describe` was told about; Boxes without bounds are as wide as their type."""
     match description:
         case {"kind": "Discrete", "n": n, "start": start}:
             return spaces.Discrete(n, start=start)
+        case {"kind": "Box", "shape": shape, "dtype": dtype, "low": low, "high": high}:
+            low, high = (np.full(tuple(shape), bound, np.dtype(dtype)) for bound in (low, high))
+            return spaces.Box(low, high, tuple(shape), np.dtype(dtype).type)
         case {"kind": "Box", "shape": shape, "dtype": dtype}:
             return _box(tuple(shape), np.dtype(dtype))
         case {"kind": "MultiDiscrete", "nvec": nvec, "start": start}:
@@ -153,27 +261,27 @@ def _check_parts(space: spaces.Space[Any], part: spaces.Space[Any]) -> None:
         inner = part.spaces.values() if isinstance(part, spaces.Dict) else part.spaces
         for each in inner:
             _check_parts(space, each)
-    elif not isinstance(part, _SIMPLE):
-        where = "" if part is space else f" (its part {part})"
-        raise UsageError(
-            f"observation space {space}{where} is not supported; expected {_OBSERVATIONS}"
-        )
+        if inner:
+            return
+    elif isinstance(part, encoding.SIMPLE) and 0 not in (part.shape or ()):
+        return
+    where = "" if part is space else f" (its part {in_one_line(part)})"
+    raise UsageError(
+        f"observation space {in_one_line(space)}{where} is not supported; expected {_OBSERVATIONS}"
+    )
 
 
-def _batch_size(space: spaces.Space[Any], obs: Any) -> int:
-    """How many observations there are along the leading axis; 0 if `obs` is a single one."""
-    if isinstance(space, spaces.Dict):
-        name = next(iter(space.spaces))
-        return _batch_size(space.spaces[name], obs[name])
-    if isinstance(space, spaces.Tuple):
-        return _batch_size(space.spaces[0], obs[0])
-    shape = np.shape(obs)
-    return shape[0] if len(shape) > len(space.shape or ()) else 0
+def _bound(values: NDArray[Any]) -> Any:
+    """One number where all are equal."""
+    first = values.ravel()[0]
+    return first.item() if (values == first).all() else values.tolist()
 
 
 def _box(shape: tuple[int, ...], dtype: Any) -> spaces.Box:
     kind = np.dtype(dtype)
     if kind.kind == "f":
         return spaces.Box(-np.inf, np.inf, shape, kind.type)
+    if kind.kind == "b":
+        return spaces.Box(0, 1, shape, kind.type)
     limits = np.iinfo(kind)
     return spaces.Box(limits.min, limits.max, shape, kind.type)

@@ -41,12 +41,14 @@ class RunSpec:
     mapping_seed: int | None = None  # of tasks that have this parameter
     cohort_width: int = 1
     timesteps: int | None = None  # the budget of a Gymnasium environment
+    observations: str | None = None  # how they are read; None: as isl 0.1 did
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON: what is hashed, what `config.json` holds, what is sent to a worker."""
         values = dataclasses.asdict(self)
-        if self.timesteps is None:  # so that the hashes of compiled tasks stay what they were
-            del values["timesteps"]
+        for later in ("timesteps", "observations"):  # so that the hashes of runs without them stay
+            if values[later] is None:
+                del values[later]
         return values
 
     def environment(self) -> Environment:
@@ -64,10 +66,17 @@ class RunSpec:
         made: Config = agents.load(name).Config().replace(hyper)
         return made
 
+    def reading(self, space: Space[Any]) -> spaces.Observations:
+        """How the observations of an environment's space are read."""
+        return spaces.observations(space, self.observations or spaces.usual(space))
+
     def make_agent(self, space: Space[Any], num_actions: int) -> Agent:
         """The agent for an environment's spaces."""
-        made: Agent = agents.load(self.agent_name).make(self.config(), space, num_actions)
-        return made
+        from isl.agents.wrappers.expand_observations import expanded  # loads JAX
+
+        reading, module = self.reading(space), agents.load(self.agent_name)
+        made: Agent = module.make(self.config(), reading.seen, num_actions)
+        return expanded(made, reading.expand)
 
 
 @dataclass(frozen=True)
@@ -82,7 +91,13 @@ class Budget:
 
 
 def resolve(
-    task: str, agent: str, overrides: Mapping[str, Any], *, preset: str | None = None, **budget: Any
+    task: str,
+    agent: str,
+    overrides: Mapping[str, Any],
+    *,
+    preset: str | None = None,
+    observations: str = "auto",
+    **budget: Any,
 ) -> RunSpec:
     """Preset, then overrides, then the rest of the defaults; every name and bound is checked.
 
@@ -91,6 +106,7 @@ def resolve(
         agent: a name of `isl list`, or the dotted path of a user's module.
         overrides: hyper-parameters that the user gives.
         preset: the name of a set of hyper-parameters; None: the task's own.
+        observations: how they are read, one of `isl.envs.spaces.CHOICES`.
         budget: the fields of `Budget`.
     """
     wanted = Budget(**budget)
@@ -101,7 +117,8 @@ def resolve(
     if wanted.until_solved and not envs.has_goal(task):
         raise UsageError(f"--until-solved is for tasks with a goal to visit; {task} has none")
     if family is None:
-        return _resolve_gymnasium(task, agent, overrides, preset, wanted)
+        reading = observations_of(task, observations)
+        return _resolve_gymnasium(task, agent, overrides, preset, reading, wanted)
     if wanted.timesteps is not None:
         raise UsageError(f"--timesteps is for Gymnasium environments; {task} takes --episodes")
     spec = RunSpec(
@@ -119,14 +136,22 @@ def resolve(
         raise UsageError(f"--episodes must be at least 1, got {episodes}")
     if wanted.cohort_width < 1:
         raise UsageError(f"--cohort-width must be at least 1, got {wanted.cohort_width}")
-    given = presets.values(preset, task, agent, env.observation_space), overrides
+    reading = spaces.observations(env.observation_space, observations)
+    given = presets.values(preset, task, agent, reading.seen), overrides
     steps = episodes * env.max_episode_steps
-    name, hyper = _recorded(agent, *given, env.observation_space, steps)
-    return dataclasses.replace(spec, agent=name, hyper=hyper, episodes=episodes)
+    name, hyper = _recorded(agent, *given, reading.seen, steps)
+    return dataclasses.replace(
+        spec, agent=name, hyper=hyper, episodes=episodes, observations=reading.recorded
+    )
 
 
 def _resolve_gymnasium(
-    task: str, agent: str, overrides: Mapping[str, Any], preset: str | None, wanted: Budget
+    task: str,
+    agent: str,
+    overrides: Mapping[str, Any],
+    preset: str | None,
+    reading: spaces.Observations,
+    wanted: Budget,
 ) -> RunSpec:
     if wanted.episodes is not None:
         raise UsageError(f"--episodes is for compiled tasks; {task} takes --timesteps")
@@ -135,10 +160,9 @@ def _resolve_gymnasium(
     timesteps = DEFAULT_TIMESTEPS if wanted.timesteps is None else wanted.timesteps
     if timesteps < 1:
         raise UsageError(f"--timesteps must be at least 1, got {timesteps}")
-    space = observation_space(task)
-    given = presets.values(preset, task, agent, space), overrides
-    name, hyper = _recorded(agent, *given, space, timesteps)
-    return RunSpec(task, name, hyper, None, timesteps=timesteps)
+    given = presets.values(preset, task, agent, reading.seen), overrides
+    name, hyper = _recorded(agent, *given, reading.seen, timesteps)
+    return RunSpec(task, name, hyper, None, timesteps=timesteps, observations=reading.recorded)
 
 
 def _recorded(
@@ -159,8 +183,8 @@ def _recorded(
 
 
 @lru_cache(maxsize=64)
-def observation_space(task: str) -> Space[Any]:
-    """What networks see of a Gymnasium environment; both its spaces are checked."""
+def observations_of(task: str, kind: str = "auto") -> spaces.Observations:
+    """How a Gymnasium environment is read; both its spaces are checked."""
     import gymnasium
 
     _check_gymnasium_id(task)
@@ -171,7 +195,7 @@ def observation_space(task: str) -> Space[Any]:
         raise UsageError(f"{task} cannot be made: {reason}") from None
     try:
         spaces.actions(env.action_space)
-        return spaces.observations(env.observation_space).seen
+        return spaces.observations(env.observation_space, kind)
     finally:
         env.close()
 

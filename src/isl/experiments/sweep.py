@@ -27,9 +27,13 @@ _FILE_KEYS: dict[str, type] = {
     "first_seed": int,
     "episodes": int,
     "timesteps": int,
+    "observations": str,
     "until_solved": bool,
     "mapping_seed": int,
     "cohort_width": int,
+    "eval_every": int,
+    "eval_episodes": int,
+    "no_eval": bool,
     "grid": dict,
 }
 
@@ -50,7 +54,7 @@ def jobs_of(
     options = {name: _hyper_parameters(name) for name in agent_names}
     for name in grid:
         if not any(name in known for known in options.values()):
-            everything = sorted({known for names in options.values() for known in names})
+            everything = {k: option for known in options.values() for k, option in known.items()}
             hint, whose = config.hint(name, everything), ", ".join(agent_names)
             raise UsageError(f"--grid: {whose} has no hyper-parameter {name!r}; {hint}")
     found: dict[str, list[Job]] = {}
@@ -63,8 +67,8 @@ def jobs_of(
     return [job for group in found.values() for job in group]
 
 
-def _hyper_parameters(agent: str) -> dict[str, Any]:
-    return config.types_of(agents.load(agent).Config)
+def _hyper_parameters(agent: str) -> dict[str, dataclasses.Field[Any]]:
+    return {option.name: option for option in dataclasses.fields(agents.load(agent).Config)}
 
 
 def tasks_of(names: Sequence[str], sizes: Sequence[int]) -> list[str]:
@@ -128,7 +132,7 @@ def read_file(path: Path) -> dict[str, Any]:
             hint = f"did you mean {close[0]}?" if close else f"known: {', '.join(_FILE_KEYS)}"
             raise UsageError(f"{path}: unknown key {key!r}; {hint}")
         if not isinstance(value, wanted) or (wanted is int and isinstance(value, bool)):
-            kind = {list: "a list", dict: "a table", bool: "true or false"}.get(
+            kind = {list: "a list", dict: "a table", bool: "true or false", str: "a name"}.get(
                 wanted, "a whole number"
             )
             raise UsageError(f"{path}: {key} must be {kind}, got {value!r}")

@@ -188,6 +188,12 @@ class CheckpointCallback(_EveryCallback):
         self.model.save(self._folder / name, replay=self._replay)
 
 
+def evaluates(callback: BaseCallback) -> bool:
+    """Whether an `EvalCallback` is among them."""
+    parts = callback.callbacks if isinstance(callback, CallbackList) else []
+    return isinstance(callback, EvalCallback) or any(map(evaluates, parts))
+
+
 MaybeCallback = BaseCallback | Callable[["Model"], Any] | Sequence[BaseCallback] | None
 
 

@@ -57,6 +57,12 @@ class DQN(Model):
     agent_name = "dqn"
 
 
+class StableDQN(Model):
+    """DQN with the value learning of Seeker."""
+
+    agent_name = "stable_dqn"
+
+
 def load(path: str | Path, env: Any = None, torso: Any = None, num_envs: int = 1) -> Model:
     """The model in a file, of whichever agent; the arguments are those of `Model.load`."""
     file = read_model(Path(path))

@@ -2,69 +2,117 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import math
+from typing import TYPE_CHECKING, Any, Protocol
 
 import gymnasium
-import numpy as np
+from gymnasium.spaces import Space
 
 from isl import envs
-from isl.envs import spaces
 from isl.envs.base import Environment
+from isl.envs.encoded import encoded
 from isl.errors import UsageError
+from isl.model.environment import Attachment
+from isl.training.evaluations import Evaluations, Wish
+from isl.training.greedy import CompiledPlayer, Evaluation, Player, PythonPlayer, Read, play
 
 if TYPE_CHECKING:
     from isl.model.model import Model
 
-RESAMPLES = 10_000
+
+__all__ = ["Evaluation", "Predictor", "evaluate", "evaluate_compiled", "evaluations_of", "playable"]
 
 
-class Evaluation(NamedTuple):
-    """What the episodes gave, in the order of their seeds."""
-
-    returns: list[float]
-    lengths: list[int]
-    cut: int  # episodes ended by `max_steps`, not by the environment
+class Predictor(Protocol):
+    """A model, or a run's policy."""
 
     @property
-    def mean(self) -> float:
-        return float(np.mean(self.returns))
+    def observation_space(self) -> Space[Any]: ...
 
-    @property
-    def interval(self) -> tuple[float, float]:
-        """95 % confidence interval of the mean: the percentile bootstrap, with fixed resamples."""
-        returns = np.asarray(self.returns)
-        picks = np.random.default_rng(0).integers(len(returns), size=(RESAMPLES, len(returns)))
-        low, high = np.quantile(returns[picks].mean(axis=1), [0.025, 0.975])
-        return float(low), float(high)
+    def reads(self, space: Space[Any], /) -> bool: ...
+
+    def predict(self, observation: Any, /) -> tuple[Any, Any]: ...
 
 
-def evaluate(model: Model, env: Any, episodes: int, max_steps: int | None = None) -> Evaluation:
+def evaluate(model: Predictor, env: Any, episodes: int, max_steps: int | None = None) -> Evaluation:
     """Play greedily; episode k is reset with seed k, so that models meet the same episodes."""
     if episodes < 1:
         raise UsageError(f"episodes must be at least 1, got {episodes}")
     if max_steps is not None and max_steps < 1:
         raise UsageError(f"max_steps must be at least 1, got {max_steps}")
     env = playable(env)
-    ours, theirs = spaces.describe(model.observation_space), spaces.describe(env.observation_space)
-    if ours != theirs:
+    _check(model, env.observation_space)
+    return play(env, lambda obs: model.predict(obs)[0], range(episodes), max_steps)
+
+
+def evaluate_compiled(model: Model, episodes: int) -> Evaluation:
+    """Play greedily on the compiled task that the model learns on, all episodes at once.
+
+    The episodes are the same for all models of the task, whatever their seeds.
+    """
+    if episodes < 1:
+        raise UsageError(f"episodes must be at least 1, got {episodes}")
+    if model._attached is None or model._attached.kind != "compiled":
+        raise UsageError(f"{model.task} is no compiled task")
+    player = CompiledPlayer(model._agent, _read_by(model.env, model._read), seed=0)
+    return player.play(model.learner, episodes, math.inf)
+
+
+def evaluations_of(
+    model: Model, attached: Attachment, wish: Wish, budget: int, eval_env: Any, watched: bool
+) -> Evaluations:
+    """The evaluations of a call of `learn`; `watched`: an `EvalCallback` makes its own."""
+    for name, value, least in (("eval_freq", wish.every, 1), ("n_eval_episodes", wish.episodes, 0)):
+        if value is not None and value < least:
+            raise UsageError(f"{name} must be at least {least}, got {value}")
+    asked = eval_env is not None or wish.every is not None
+    if asked and not wish.episodes:
+        raise UsageError("n_eval_episodes=0 leaves eval_env and eval_freq without effect")
+    player: Player | None = None
+    if wish.episodes and (asked or not watched):
+        player = _player(model, attached, eval_env)
+        if player is None and asked:
+            raise UsageError("eval_freq needs eval_env: the model was given its environment made")
+        if player is None:
+            model.say_once(
+                "no greedy evaluations: the model was given its environment made, so evaluating "
+                "needs another one, learn(eval_env=…)"
+            )
+    return Evaluations(wish, budget, player=player, start=model.num_timesteps)
+
+
+def _player(model: Model, attached: Attachment, eval_env: Any) -> Player | None:
+    """Plays in `eval_env`, or else in the model's environment made again, if that can be done."""
+    agent, task, seed, read = model._agent, model.task, model.seed, model._read
+    if eval_env is None:
+        if attached.kind == "compiled":
+            return CompiledPlayer(agent, _read_by(attached.env, read), seed)
+        if attached.again is None:
+            return None
+        return PythonPlayer(agent, attached.again, task, seed, attached.limit, read)
+    if any(eval_env is own for own in (model.env, getattr(model.env, "dm_env", None))):
+        raise UsageError("eval_env is the environment that the model learns in: give another one")
+    if isinstance(eval_env, str) and envs.is_compiled_task(eval_env):
+        eval_env = envs.make(eval_env)
+    if hasattr(eval_env, "default_episodes"):
+        _check(model, eval_env.observation_space)
+        return CompiledPlayer(agent, _read_by(eval_env, read), seed)
+    env = playable(eval_env)
+    _check(model, env.observation_space)
+    return PythonPlayer(agent, lambda: env, task, seed, None, read, isinstance(eval_env, str))
+
+
+def _read_by(env: Environment, read: Read) -> Environment:
+    """A compiled task with observations as the model reads them."""
+    return encoded(env, read(env.observation_space))
+
+
+def _check(model: Predictor, space: Space[Any]) -> None:
+    if not model.reads(space):
         raise UsageError(
             f"the model reads {model.observation_space}, the environment gives "
-            f"{env.observation_space}; evaluate on the environment it was trained for"
+            f"{space}; evaluate on the environment it was trained for"
         )
-    returns, lengths, cut = [], [], 0
-    for seed in range(episodes):
-        obs, _ = env.reset(seed=seed)
-        total, length, over = 0.0, 0, False
-        while not over and (max_steps is None or length < max_steps):
-            action, _ = model.predict(obs, deterministic=True)
-            obs, reward, terminated, truncated, _ = env.step(action)
-            total += float(reward)
-            length += 1
-            over = bool(terminated or truncated)
-        returns.append(total)
-        lengths.append(length)
-        cut += not over
-    return Evaluation(returns, lengths, cut)
 
 
 def playable(env: Any, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -52,11 +53,13 @@ _FIELDS: dict[str, type] = {
 
 def write_model(model: Model, path: Path, replay: bool) -> None:
     """Everything the model is; without `replay` only what it learned."""
-    loop, attached = model._loop, model._attached
-    if replay and (loop is None or attached is None):
-        raise UsageError("this model has no environment, hence no replay; save with replay=False")
-    state = {"learner": model.learner}
-    if replay and loop is not None:
+    attached, state = model._attached, {"learner": model.learner}
+    if replay:
+        loop = model._loop
+        if loop is None:
+            raise UsageError(
+                "this model has no environment, hence no replay; save with replay=False"
+            )
         state |= {"loop": loop.state(), "episodes": model.episodes.state()}
     task = attached.env if attached is not None and attached.kind == "compiled" else None
     meta = {
@@ -66,7 +69,7 @@ def write_model(model: Model, path: Path, replay: bool) -> None:
         "hyper": model.config.to_dict(),
         "normalize": model.normalize,
         "torso": "" if model.torso is None else type(model.torso).__name__,
-        "observation_space": spaces.describe(model.observation_space),
+        "observation_space": model._observations.describe(),
         "action_space": spaces.describe(model.action_space),
         "task": model.task,
         "mapping_seed": getattr(task, "mapping_seed", 42),
@@ -76,6 +79,8 @@ def write_model(model: Model, path: Path, replay: bool) -> None:
         "num_timesteps": model.num_timesteps,
         "replay": replay,
     }
+    if model._observations.recorded is not None:
+        meta["observations"] = model._observations.recorded
     checkpoint.save_file(path, state, meta)
 
 
@@ -115,7 +120,7 @@ class ModelFile:
         except UsageError as error:
             raise self._bad("hyper-parameter", error) from None
         for name, value in config.to_dict().items():
-            if name in ("hidden", "ell_features") or "ensemble" in name:
+            if name in ("hidden", "tilings", "successors") or "ensemble" in name:
                 self._check_held(sum(value) if isinstance(value, list) else value, name)
         return config
 
@@ -123,7 +128,7 @@ class ModelFile:
         """A few bytes can ask for any replay: refuse what no honest small file would."""
 
         def stored() -> Any:
-            key, obs = jax.random.key(0), dummy_observation(observations.seen)
+            key, obs = jax.random.key(0), dummy_observation(observations.stored)
             step = Transition(obs, jnp.int32(0), jnp.float32(0), jnp.float32(0), obs)
             return agent.observe(agent.init(key), step, key)[1]
 
@@ -140,9 +145,16 @@ class ModelFile:
     def observations(self) -> spaces.Observations:
         """How the model reads observations."""
         space = self._space("observation_space")
+        kind = self._meta.get("observations", spaces.usual(space))
         if isinstance(space, Discrete) and not self._meta["torso"]:
             self._check_held(int(space.n), "observation_space")
-        return self._read("observation_space", spaces.observations, space)
+        if kind == "symbols":
+            self._check_held(math.prod(space.shape or ()), "observation_space")
+        reading = partial(spaces.observations, kind=kind)
+        found = self._read("observation_space", reading, space)
+        if isinstance(found.seen, Discrete) and not self._meta["torso"]:
+            self._check_held(int(found.seen.n), "observation_space")
+        return found
 
     def actions(self) -> spaces.Actions:
         """How the model's choices become actions."""
@@ -189,6 +201,10 @@ class ModelFile:
                 f"was saved by isl {self._meta.get('isl')} with other parameters than isl "
                 f"{__version__} has ({error.reason}): use the version that wrote it",
             ) from None
+
+    def fits(self, kind: str, width: int) -> bool:
+        """Whether training can go on where it stood, in environments of such a kind."""
+        return self.replay and (self.kind, self.width) == (kind, width)
 
     def loop_state(self, template: Any) -> Any:
         """Where training stood."""

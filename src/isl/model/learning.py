@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
 from isl.model.callbacks import MaybeCallback, as_callback
 from isl.model.progress import Bar
+from isl.training.evaluations import Evaluations
 from isl.training.loop import Loop, not_finite
 from isl.training.scalars import scalars
+from isl.training.watch import Watch
 
 if TYPE_CHECKING:
     from isl.model.model import Model
 
+log = logging.getLogger(__name__)
 UNWATCHED_STEPS = 256  # between two looks at the host loop when no callback asks for each step
 
 
@@ -32,31 +36,58 @@ def learn(
     callback: MaybeCallback,
     log_interval: int,
     progress_bar: bool,
+    evaluations: Evaluations,
 ) -> None:
     """At least `total_timesteps` more environment steps, unless a callback ends it."""
     watching = as_callback(callback)
     watching.init_callback(model)
+    watch = _watch(model, loop)
     begin, end = model.num_timesteps, model.num_timesteps + total_timesteps
     logged = _now(model)
     watching.on_training_start()
-    with closing(model.logger), Bar(total_timesteps, progress_bar) as bar:
+    shown = Bar(total_timesteps, progress_bar)
+    with closing(model.logger), closing(evaluations), shown as bar:
         going_on = True
         while going_on and model.num_timesteps < end:
             watching.on_rollout_start()
             some = 1 if callback is not None else min(end - model.num_timesteps, UNWATCHED_STEPS)
-            model.advance(some)
+            if told := watch.see(loop, model.advance(some)):
+                log.warning("%s: %s", model.task, told)
             going_on = watching.on_step()
             watching.on_rollout_end()
             if model.episodes.finished - logged.episodes >= log_interval:
                 logged = _log(model, loop, logged)
-            bar.update(model.num_timesteps - begin, model.episodes)
-        bar.update(model.num_timesteps - begin, model.episodes, last=True)
+            _evaluate(model, evaluations)
+            bar.update(model.num_timesteps - begin, model.episodes, evaluations.rows)
         _log(model, loop, logged)
+        _evaluate(model, evaluations, at_end=True)
+        bar.update(model.num_timesteps - begin, model.episodes, evaluations.rows, last=True)
     watching.on_training_end()
+
+
+def _watch(model: Model, loop: Loop) -> Watch:
+    """The model's watch over its values; its log says what is trained, for `isl doctor`."""
+    hyper = model.config.to_dict()
+    model.logger.describe(agent=model.agent_name, task=model.task, seed=model.seed, hyper=hyper)
+    if model.watch is None:
+        learned = model.learned_elsewhere
+        model.watch = Watch(loop, hyper, model.episodes.width, learned=learned)
+    return model.watch
 
 
 def _now(model: Model) -> Logged:
     return Logged(time.perf_counter(), model.num_timesteps, model.episodes.finished)
+
+
+def _evaluate(model: Model, evaluations: Evaluations, at_end: bool = False) -> None:
+    """Play greedily, if that is due."""
+    finished = model.episodes.finished
+    row = evaluations.look(lambda: model.learner, model.num_timesteps, finished, at_end)
+    if row is not None:
+        model.evaluations.append(row)
+        for name, value in row.scalars.items():
+            model.logger.record(name, value)
+        model.logger.dump(model.num_timesteps)
 
 
 def _log(model: Model, loop: Loop, before: Logged) -> Logged:
@@ -70,7 +101,8 @@ def _log(model: Model, loop: Loop, before: Logged) -> Logged:
     record("time/episodes", now.episodes)
     record("time/fps", speed)
     record("train/n_updates", loop.updates)
-    for name, value in scalars(loop, model.episodes, speed, beliefs=model.logger.working).items():
+    row = scalars(loop, model.episodes, speed, beliefs=model.logger.working)
+    for name, value in (row | (model.watch.scalars() if model.watch else {})).items():
         record(name, value)
     model.logger.dump(model.num_timesteps)
     diverged = loop.diverged_at()

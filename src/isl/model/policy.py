@@ -7,16 +7,19 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium.spaces import Space
+from gymnasium.spaces import Box, Discrete, Space, Tuple
 from numpy.typing import NDArray
 
 from isl import agents
 from isl.agents.base import Agent
 from isl.agents.config import Config
+from isl.agents.wrappers.expand_observations import expanded
 from isl.agents.wrappers.normalise_observations import normalised
 from isl.envs import spaces
+from isl.errors import UsageError
 from isl.nn.networks import WithTorso
 from isl.training import rng
+from isl.training.greedy import exploiter
 
 
 class Policy:
@@ -33,7 +36,7 @@ class Policy:
         self._observations, self._actions = observations, actions
         self._task, self._seed = task, seed
         self._predictions = 0
-        self._exploit = jax.jit(jax.vmap(agent.exploit, in_axes=(None, 0)))
+        self._exploit = exploiter(agent)
         self._act = jax.jit(jax.vmap(agent.act, in_axes=(None, 0, 0, 0)))
         self._begin = jax.jit(jax.vmap(agent.begin_episode, in_axes=(None, 0)))
         self._inspect = jax.jit(jax.vmap(agent.inspect, in_axes=(None, 0)))
@@ -70,9 +73,49 @@ class Policy:
         return {name: x if batch else x[0] for name, x in beliefs.items()}
 
     def _encoded(self, observation: Any) -> tuple[NDArray[Any], bool]:
-        if self._observations.is_batch(observation):
-            return self._observations.encode_batch(observation), True
-        return self._observations.encode(observation)[None], False
+        """A batch of what networks see, and whether a batch was given."""
+        read = self._observations
+        try:
+            _check_type(observation, read)
+            batch = read.is_batch(observation)
+            encoded = read.encode(observation)
+            obs = encoded if batch else encoded[None]
+        except (ValueError, TypeError, LookupError, OverflowError):
+            raise _unfit(observation, read.space) from None
+        if isinstance(read.stored, Discrete):
+            fits = obs.ndim == 1 and ((obs >= 0) & (obs < read.stored.n)).all()
+        else:
+            fits = obs.shape[1:] == read.stored.shape and np.isfinite(obs).all()
+        if not fits:
+            raise _unfit(observation, read.space)
+        return obs, batch
+
+
+def _check_type(observation: Any, read: spaces.Observations) -> None:
+    """Raise if numbers would lose their meaning; a Dict or Tuple is Gymnasium's to read."""
+    if isinstance(read.space, Box | Discrete):
+        given, stored = np.asarray(observation), np.dtype(read.stored.dtype)
+        if given.dtype.kind not in ("biuf" if stored.kind == "f" else "biu"):
+            raise TypeError
+        if stored == np.uint8 != given.dtype and ((given < 0) | (given > 255)).any():
+            raise OverflowError
+
+
+def _unfit(observation: Any, space: Space[Any]) -> UsageError:
+    """What was given and what was expected, in one line."""
+    if isinstance(space, Discrete):
+        expected = f"a whole number from {space.start} to {space.start + space.n - 1}"
+    elif isinstance(space, Box):
+        expected = f"finite {space.dtype} numbers of shape {space.shape}"
+    else:
+        expected = str(space)
+    given = " ".join(repr(observation).split())[:60]
+    pair = isinstance(observation, tuple) and len(observation) == 2
+    if pair and isinstance(observation[1], dict) and not isinstance(space, Tuple):
+        given = "a tuple with the info that env.reset() returns: give its first part"
+    elif hasattr(observation, "dtype") and np.ndim(observation):
+        given = f"{observation.dtype} numbers of shape {observation.shape}: {given}"
+    return UsageError(f"expected the observation to be {expected}, or a batch of such; got {given}")
 
 
 def make_agent(
@@ -87,4 +130,4 @@ def make_agent(
     seen: Space[Any] = observations.seen
     space = seen if torso is None else WithTorso(seen, torso)
     agent: Agent = agents.load(name).make(config, space, actions.number)
-    return normalised(agent, seen) if normalize else agent
+    return expanded(normalised(agent, seen) if normalize else agent, observations.expand)

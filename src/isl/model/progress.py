@@ -4,26 +4,63 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-from isl.storage.tensorboard import Log
 from isl.training.episodes import Episodes
+from isl.training.evaluations import Evaluated
+
+if TYPE_CHECKING:
+    from isl.storage.tensorboard import Log
 
 
 class Logger:
-    """Values by name, written to TensorBoard at `dump` if there is a folder for it."""
+    """Values by name, written to TensorBoard at `dump` if there is a folder for it.
 
-    def __init__(self, folder: str | Path | None = None, run_name: str = "run") -> None:
+    Args:
+        folder: of all runs; None: nothing is written.
+        run_name: what runs in it are called, before their numbers.
+        step: what the x axis begins with. From 0 it is a new run, later an earlier one goes on.
+        earlier: the folder of the run that goes on, if it lies in `folder`; default: the latest.
+    """
+
+    def __init__(
+        self,
+        folder: str | Path | None = None,
+        run_name: str = "run",
+        step: int = 0,
+        earlier: Path | None = None,
+    ) -> None:
         self.values: dict[str, float] = {}  # the latest
         self._fresh: dict[str, float] = {}
-        self._log = None if folder is None else Log(_next_run(Path(folder), run_name), 0)
+        self.folder = earlier
+        self._log: Log | None = None
+        if folder is not None:
+            # Only now: where PyTorch is installed, tensorboardX imports it, which takes seconds.
+            from isl.storage.tensorboard import Log
+
+            if step == 0:
+                self.folder = _run(Path(folder), run_name, 1)
+            elif earlier is None or earlier.parent != Path(folder):
+                self.folder = _run(Path(folder), run_name, 0)
+            assert self.folder is not None
+            # TensorBoard drops what the run has from the first step of the new file on.
+            self._log = Log(self.folder, step + 1 if step else 0)
 
     @property
     def working(self) -> bool:
         """Whether anything is written."""
         return self._log is not None and self._log.working
+
+    def describe(self, **about: Any) -> None:
+        """Say beside the log what is trained."""
+        if self._log is not None and self.folder is not None:
+            from isl.storage import tensorboard
+
+            tensorboard.describe(self.folder, about)
 
     def record(self, name: str, value: float) -> None:
         """To be written at the next `dump`."""
@@ -40,14 +77,14 @@ class Logger:
             self._log.close()
 
 
-def _next_run(folder: Path, name: str) -> Path:
-    """`folder/name_1`, or the first number that is free."""
+def _run(folder: Path, name: str, after: int) -> Path:
+    """`folder/name_K`: K is `after` more than the latest that is there, and at least 1."""
     taken = [0]
     if folder.is_dir():
         for path in folder.iterdir():
             if found := re.fullmatch(re.escape(name) + r"_(\d+)", path.name):
                 taken.append(int(found[1]))
-    return folder / f"{name}_{max(taken) + 1}"
+    return folder / f"{name}_{max(1, max(taken) + after)}"
 
 
 class Bar:
@@ -72,7 +109,9 @@ class Bar:
     def __exit__(self, *_: object) -> None:
         self._progress.stop()
 
-    def update(self, done: int, episodes: Episodes, last: bool = False) -> None:
+    def update(
+        self, done: int, episodes: Episodes, evaluated: Sequence[Evaluated] = (), last: bool = False
+    ) -> None:
         """Ten times a second are enough."""
         now = time.perf_counter()
         if self._progress.disable or (now - self._drawn < 0.1 and not last):
@@ -81,5 +120,7 @@ class Bar:
         note = f"{episodes.finished} episodes"
         if episodes.recent:
             note += f", mean return {episodes.means()[0]:.4g}"
+        if evaluated:
+            note += f", greedy {evaluated[-1].return_mean:.4g}"
         speed = f"{done / max(now - self._began, 1e-9):,.0f}/s"
         self._progress.update(self._task, completed=done, speed=speed, note=note)

@@ -16,6 +16,7 @@ Adam on flax parameters. An agent sees neither:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -67,7 +68,9 @@ class View(NamedTuple):
 class Approximators:
     """Networks over one observation space; `members` independent sets of them, used one by one.
 
-    With `linear` they have neither hidden layers nor biases, and learn at that rate.
+    With `linear` they have neither hidden layers nor biases, and learn at that rate. With
+    `layer_norm` what enters the ReLUs of a hidden layer has mean 0 and variance 1 over its units,
+    and heads start at 0.
     """
 
     def __init__(
@@ -77,6 +80,7 @@ class Approximators:
         nets: dict[str, Net],
         members: int | None = None,
         linear: float = 0.0,
+        layer_norm: bool = False,
     ) -> None:
         if linear:
             hidden = ()
@@ -85,7 +89,9 @@ class Approximators:
         self._has_hidden = bool(hidden)
         self._observation = dummy_observation(space)
         self._members = members
-        self._networks = {k: Network(space, hidden, n.outputs, n.bias) for k, n in nets.items()}
+        self._networks = {
+            k: Network(space, hidden, n.outputs, n.bias, layer_norm) for k, n in nets.items()
+        }
         self._adams = {k: optax.adam(n.rate) for k, n in nets.items()}
         self._n = int(space.n) if isinstance(space, Discrete) else None
         self._widths = {k: hidden[0] if hidden else n.outputs for k, n in nets.items()}
@@ -183,14 +189,22 @@ class Approximators:
             _with(state.updates, member, _of(state.updates, member) + 1),
         )
 
-    def scaled(self, state: Trained, factor: jax.Array) -> Trained:
-        """Networks whose outputs are `factor` times as large: the last layer of each is linear."""
+    def scaled(
+        self, state: Trained, factor: jax.Array, only: Mapping[str, int] | None = None
+    ) -> Trained:
+        """Networks whose outputs are `factor` times as large: the last layer of each is linear.
+
+        Of a network that `only` names, the first so many outputs alone; with hidden layers.
+        """
         last = "head" if self._has_hidden else "first"
         params = {}
         for name, tree in state.params.items():
-            layers = tree["params"]
-            scaled = jax.tree.map(lambda x: x * factor, layers[last])
-            params[name] = {**tree, "params": {**layers, last: scaled}}
+            layers, end = tree["params"], (only or {}).get(name)
+
+            def scale(x: jax.Array, end: int | None = end) -> jax.Array:
+                return x * factor if end is None else x.at[:end].multiply(factor)
+
+            params[name] = {**tree, "params": {**layers, last: jax.tree.map(scale, layers[last])}}
         rows = state.rows
         if rows is not None and not self._has_hidden:
             rows = rows._replace(values=rows.values * factor)

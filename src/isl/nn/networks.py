@@ -25,6 +25,7 @@ from isl.envs.spaces import is_image
 from isl.errors import UsageError
 
 CONV_CHANNELS = (16, 32)  # of the first convolution, and of those after it
+SMALLEST_VARIANCE = 1e-6  # of a layer that is to be normalised
 SMALL_ENOUGH = 6  # pixels along the longer side when the convolutions stop
 
 
@@ -93,11 +94,13 @@ class Dense(nn.Module):
     features: int
     bias: bool = True
     of_rows: bool = False
+    from_zero: bool = False  # whether the kernel starts at 0
 
     @nn.compact
     def __call__(self, x: jax.Array) -> jax.Array:
         inputs = x.shape[1] if self.of_rows else x.shape[0]
-        kernel = self.param("kernel", _out_by_in, (self.features, inputs))
+        initial = nn.initializers.zeros if self.from_zero else _out_by_in
+        kernel = self.param("kernel", initial, (self.features, inputs))
         y = _product_of_rows(kernel, x) if self.of_rows else _product(kernel, x)
         return y + _bias(self)[:, None] if self.bias else y
 
@@ -154,6 +157,7 @@ class Network(nn.Module):
     hidden: tuple[int, ...]
     outputs: int
     bias: bool = True
+    layer_norm: bool = False
 
     def setup(self) -> None:
         first, *rest = self.hidden or (self.outputs,)
@@ -172,7 +176,8 @@ class Network(nn.Module):
         rows = isinstance(self.first, Table)  # the first layer gives them, to the next one only
         self.rest = [Dense(w, self.bias, of_rows=rows and i == 0) for i, w in enumerate(rest)]
         if self.hidden:
-            self.head = Dense(self.outputs, self.bias, of_rows=rows and not rest)
+            of_rows = rows and not rest
+            self.head = Dense(self.outputs, self.bias, of_rows, from_zero=self.layer_norm)
 
     def features(self, x: jax.Array, looked_up: bool = False) -> jax.Array:
         """The last hidden layer: [..., width]."""
@@ -187,10 +192,18 @@ class Network(nn.Module):
 
     def _hidden(self, x: jax.Array, looked_up: bool) -> jax.Array:
         """The last hidden layer of all observations, as the head reads it."""
-        hidden = jax.nn.relu(self._first(x, looked_up))
+        first = self._first(x, looked_up)
+        hidden = self._activated(first, axis=1 if isinstance(self.first, Table) else 0)
         for layer in self.rest:
-            hidden = jax.nn.relu(layer(hidden))
+            hidden = self._activated(layer(hidden))
         return hidden
+
+    def _activated(self, x: jax.Array, axis: int = 0) -> jax.Array:
+        """What a hidden layer gives: normalised over its units, which lie along `axis`, and cut."""
+        if self.layer_norm:
+            x = x - jnp.mean(x, axis, keepdims=True)
+            x = x * jax.lax.rsqrt(jnp.mean(x**2, axis, keepdims=True) + SMALLEST_VARIANCE)
+        return jax.nn.relu(x)
 
     def _first(self, x: jax.Array, looked_up: bool) -> jax.Array:
         """The first layer: rows [batch, width] from a table, else columns [width, batch]."""

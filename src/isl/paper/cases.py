@@ -1,6 +1,6 @@
 """Environments on which agents are compared through the Python API, as data.
 
-A new environment is a `Case` in a list below. Rows are kept in `docs/results/NAME.csv`.
+A new environment is a `Case` in a list below; `isl.paper.comparisons` says who is trained on it.
 """
 
 from __future__ import annotations
@@ -9,27 +9,84 @@ import dataclasses
 import importlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import mean, median
 from typing import Any
 
 import gymnasium
 
+from isl.envs import is_compiled_task
 from isl.errors import UsageError
 
-Contestant = tuple[str, str]  # agent, preset; "": the agent's own defaults
+MEASURES = {"mean": mean, "median": median}
+
+
+@dataclass(frozen=True)
+class Bar:
+    """What the final returns of all seeds must reach."""
+
+    mean: float | None = None  # over the seeds
+    each: float | None = None  # of one seed
+    on: int | None = None  # so many seeds must reach `each`; None: every one
+    of: int = 5  # seeds
+    beside: tuple[str, ...] = ()  # agents whose mean is reached too
+
+    @property
+    def text(self) -> str:
+        """`mean ≥ 475, every seed ≥ 450`."""
+        parts = [] if self.mean is None else [f"mean ≥ {self.mean:g}"]
+        if self.each is not None:
+            alone = f"≥ {self.each:g} on {self.on} of {self.of}"
+            parts.append(f"every seed ≥ {self.each:g}" if self.on is None else alone)
+        if self.beside:
+            parts.append(f"mean not below that of {' or '.join(self.beside)}")
+        return ", ".join(parts)
+
+    def met(self, finals: Sequence[float], others: Mapping[str, Sequence[float]]) -> bool | None:
+        """Whether final returns reach it; None while seeds, or agents to compare with, lack."""
+        if len(finals) < self.of or any(not others.get(name) for name in self.beside):
+            return None
+        reached = sum(self.each is None or final >= self.each for final in finals)
+        return (
+            (self.mean is None or mean(finals) >= self.mean)
+            and reached >= (len(finals) if self.on is None else self.on)
+            and all(mean(finals) >= mean(others[name]) for name in self.beside)
+        )
 
 
 @dataclass(frozen=True)
 class Case:
-    """An environment and its budget of steps."""
+    """An environment, its budget, and how the policies learned on it are measured."""
 
     name: str
-    env: str  # Gymnasium's id, `module:id` if a module has to be imported for it
-    steps: int
-    threshold: float | None = None  # the mean greedy return that counts as learned
+    env: str  # a compiled task, or Gymnasium's id, `module:id` if a module registers it
+    steps: int  # of training, or with `episodes` the most that these can take
+    threshold: float | None = None  # the greedy return that counts as learned
     options: Mapping[str, Any] = field(default_factory=dict)  # of gymnasium.make
     wrappers: tuple[str, ...] = ()  # module:class, the innermost first
-    vector: bool = False  # the control is then shown normalised observations
     factor: float = 1.0  # that all rewards are multiplied by
+    episodes: int | None = None  # of training; None: the budget is in steps
+    measure: str = "mean"  # of the greedy episodes' returns: a key of MEASURES
+    looks: int = 20  # greedy episodes after each tenth of the budget
+    last_look: int = 100  # and after the last
+    extra: str = ""  # of this package, that the environment needs
+    bar: Bar | None = None
+
+    def __post_init__(self) -> None:
+        if self.measure not in MEASURES:
+            raise UsageError(f"{self.name} has the measure {self.measure!r}, not a known one")
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it is a compiled task, trained on in the compiled loop."""
+        return is_compiled_task(self.env)
+
+    def measured(self, returns: Sequence[float]) -> float:
+        """Greedy returns in one number."""
+        return float(MEASURES[self.measure](returns))
+
+    def learnt_in(self) -> Any:
+        """What a model is given: the environment, or the name of a compiled task."""
+        return self.env if self.compiled else self.make()
 
     def make(self) -> gymnasium.Env[Any, Any]:
         """The environment."""
@@ -38,71 +95,67 @@ class Case:
             for wrapper in self.wrappers:
                 module, _, name = wrapper.partition(":")
                 env = getattr(importlib.import_module(module), name)(env)
-        except ModuleNotFoundError as error:
-            lacking = error.name or self.env.partition(":")[0]  # Gymnasium's error has no name
+        except (ModuleNotFoundError, gymnasium.error.DependencyNotInstalled) as error:
+            # Gymnasium's errors have no name.
+            lacking = getattr(error, "name", None) or self.extra or self.env.partition(":")[0]
+            hint = f": pip install 'isl[{self.extra}]'" if self.extra else ""
             raise UsageError(
-                f"{self.name} needs the package {lacking}, which is not installed "
-                "(MiniGrid: pip install 'isl[minigrid]')"
+                f"{self.name} needs the package {lacking}, which is not installed{hint}"
             ) from None
         if self.factor == 1.0:
             return env
         factor = self.factor
         return gymnasium.wrappers.TransformReward(env, lambda reward: factor * reward)  # type: ignore[operator]
 
-
-@dataclass(frozen=True)
-class Comparison:
-    """Contestants on cases, with seeds. It offers the same parts as a reproduction."""
-
-    cases: Sequence[Case]
-    contestants: Sequence[Contestant]
-    seeds: Sequence[int]
-    tranches: Sequence[Sequence[str]]  # names of cases, numbered from 1
-    quick: str  # the case of the small version
-
-    def chosen(self, quick: bool, tranche: int | None) -> list[tuple[Case, Contestant, int]]:
-        """The runs: all of them, those of a tranche, or a tenth of one case for one seed."""
-        if quick:
-            case = next(case for case in self.cases if case.name == self.quick)
-            short = dataclasses.replace(case, steps=case.steps // 10)
-            return [(short, who, self.seeds[0]) for who in self.contestants]
-        names = {case.name for case in self.cases}
-        if tranche is not None:
-            if not 1 <= tranche <= len(self.tranches):
-                last = len(self.tranches)
-                raise UsageError(f"there are the tranches 1 to {last}, got {tranche}")
-            names = set(self.tranches[tranche - 1])
-        return [
-            (case, who, seed)
-            for case in self.cases
-            if case.name in names
-            for seed in self.seeds
-            for who in self.contestants
-        ]
+    def check_installed(self) -> None:
+        """Raise UsageError if a package that it needs is not there."""
+        if not self.compiled:
+            self.make().close()
 
 
-OURS = ("seeker", "")  # rows of 0.1 have it as isl with the preset auto
-CONTROL = ("dqn", "matched")  # with the networks, batches, rates and update ratio of ours
+def swing_up(difficulty: int, episodes: int = 1_000, bar: Bar | None = None) -> Case:
+    """Our compiled swing-up: the median, since one of forty starts may go wrong."""
+    name = f"cartpole_swingup/{difficulty}"
+    return Case(
+        name, name, 1_000 * episodes, 700, episodes=episodes,
+        measure="median", looks=40, last_look=40, bar=bar,
+    )  # fmt: skip
 
-_MINIGRID = ("minigrid.wrappers:ImgObsWrapper", "gymnasium.wrappers:FlattenObservation")
-UNTUNED = [
-    Case("MountainCar-v0", "MountainCar-v0", 150_000, -130, vector=True),
-    Case("FrozenLake8x8-v1", "FrozenLake8x8-v1", 30_000, 0.5, {"is_slippery": True}),
+
+TABLES = [
     Case(
-        "FrozenLake8x8-v1, not slippery", "FrozenLake8x8-v1", 30_000, 0.99, {"is_slippery": False}
+        "FrozenLake8x8-v1, not slippery", "FrozenLake8x8-v1", 30_000, 0.99, {"is_slippery": False},
+        bar=Bar(each=1.0, on=5),
+    ),
+    Case(
+        "FrozenLake8x8-v1", "FrozenLake8x8-v1", 30_000, 0.8, {"is_slippery": True},
+        bar=Bar(mean=0.8),
     ),
     # It has no limit of its own, and a greedy walk may never end.
-    Case("CliffWalking-v1", "CliffWalking-v1", 30_000, -14, {"max_episode_steps": 200}),
-    Case("CartPole-v1", "CartPole-v1", 30_000, 475, vector=True),
-    Case("Acrobot-v1", "Acrobot-v1", 30_000, -100, vector=True),
-    Case("Taxi-v4", "Taxi-v4", 60_000, 7),
-    *(
-        Case(name, f"minigrid:{name}", 60_000, threshold, wrappers=_MINIGRID, vector=True)
-        for name, threshold in (
-            ("MiniGrid-DoorKey-6x6-v0", 0.8),
-            ("MiniGrid-MultiRoom-N2-S4-v0", 0.7),
-        )
+    Case(
+        "CliffWalking-v1", "CliffWalking-v1", 30_000, -13, {"max_episode_steps": 200},
+        bar=Bar(each=-13, on=5),
     ),
+    Case("Taxi-v4", "Taxi-v4", 60_000, 7, bar=Bar(each=7, on=4)),
+]  # fmt: skip
+VECTORS = [
+    Case("CartPole-v1", "CartPole-v1", 30_000, 475, bar=Bar(mean=475, each=450)),
+    Case("Acrobot-v1", "Acrobot-v1", 30_000, -95, bar=Bar(mean=-95, each=-110)),
+    Case("MountainCar-v0", "MountainCar-v0", 100_000, -120, bar=Bar(mean=-120, each=-135)),
+    # The best is 1 − 9 · 0.01.
+    Case("Knobs", "isl.paper.grids:isl/Knobs-v0", 40_000, 0.905, bar=Bar(each=0.905, on=5)),
+    # The best is 1 − 8 · 0.002.
+    Case("Keys", "isl.paper.grids:isl/Keys-v0", 40_000, 0.983, bar=Bar(each=0.983, on=5)),
+]
+SWING_UPS = [swing_up(0, bar=Bar(each=700, on=4)), swing_up(10, bar=Bar(each=700, on=4))]
+LANDER = Case(
+    "LunarLander-v3", "LunarLander-v3", 150_000, 200, extra="box2d",
+    bar=Bar(of=3, beside=("stable_dqn", "sb3_dqn")),
+)  # fmt: skip
+UNTUNED = [*VECTORS, *TABLES, *SWING_UPS, LANDER]
+ABLATED = [
+    *(case for case in VECTORS if case.name in ("MountainCar-v0", "Knobs")),
+    swing_up(0, episodes=300),
 ]
 _SCALED = [
     Case("deep_sea", "isl/DeepSea-v0", 10_000, options={"size": 10}),
@@ -111,25 +164,3 @@ _SCALED = [
 REWARD_SCALE = [
     dataclasses.replace(case, factor=factor) for case in _SCALED for factor in (0.01, 1.0, 100.0)
 ]
-
-COMPARISONS = {
-    "untuned": Comparison(
-        UNTUNED,
-        (OURS, CONTROL),
-        range(5),
-        (
-            [case.name for case in UNTUNED if not case.vector],  # tables
-            [case.name for case in UNTUNED if case.vector and not case.wrappers],
-            [case.name for case in UNTUNED if case.wrappers],  # MiniGrid
-        ),
-        quick="FrozenLake8x8-v1",
-    ),
-    # The preset was chosen on seeds from 1000 on.
-    "reward_scale": Comparison(
-        REWARD_SCALE,
-        (OURS,),
-        range(1000, 1002),
-        (["deep_sea"], ["mountain_car"]),
-        quick="deep_sea",
-    ),
-}

@@ -16,10 +16,11 @@ from typing import NamedTuple
 from isl.errors import UsageError
 from isl.experiments.executing.local import run_locally
 from isl.experiments.executing.plan import Job
-from isl.paper.cases import COMPARISONS
+from isl.paper.comparisons import COMPARISONS, key_of
 from isl.paper.rows import command_of, made_here, row_of, spec_of
-from isl.paper.table import Row, Trial
-from isl.paper.trials import key_of, run_trial
+from isl.paper.table import Row
+from isl.paper.trial import Trial
+from isl.paper.trial_pool import run_apart
 from isl.storage import store
 
 
@@ -77,16 +78,20 @@ def _check_run(row: Row) -> Verdict:
 
 
 def _check_trial(row: Trial) -> Verdict:
-    said = f"{row.env} × {row.factor:g}, {row.agent} {row.preset}, seed {row.seed}"
+    said = f"{row.env} × {row.factor:g}, {row.who} {row.preset}, seed {row.seed}"
     for comparison in COMPARISONS.values():
-        for wanted in comparison.chosen(quick=False, tranche=None):
+        for wanted in comparison.chosen():
             if key_of(*wanted) == row.key:
-                return _compared(said, row, run_trial(*wanted), [row.measured])
+                return _compared(said, row, run_apart(*wanted), [row.measured])
     return Verdict(False, f"{said}: no longer among the cases, it cannot be done again")
 
 
 def _compared(said: str, row: Row | Trial, again: Row | Trial, measured: Sequence[str]) -> Verdict:
     pairs = zip(row._fields, row.numbers, again.numbers, strict=False)
-    differ = [f"{name} {new} instead of {old}" for name, old, new in pairs if old != new]
+    differ = [
+        f"{name} {new} instead of {old}"
+        for name, old, new in pairs
+        if old != new and not (old is None and name in row.later())  # not measured then
+    ]
     told = "; ".join(differ) or f"same ({', '.join(measured)})"
     return Verdict(not differ, f"{said}: {told}")

@@ -15,14 +15,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
-
-from isl.analysis.scores import probability_of_improvement
 from isl.envs.registry import has_goal
 from isl.errors import UsageError
-from isl.paper.cases import COMPARISONS, CONTROL, Case
+from isl.paper.comparison_page import TRIAL_BLOCKS
+from isl.paper.comparisons import COMPARISONS
 from isl.paper.summary import FEW, Cell, Quartiles, cells, exponent_text, exponents, who
-from isl.paper.table import Row, Trial, read_kind, settings_of
+from isl.paper.table import Row, read_kind, settings_of
+from isl.paper.trial import Trial
 from isl.storage import files
 
 MAX_PAGE_BYTES = 4 << 20
@@ -107,54 +106,6 @@ def origin(rows: Sequence[Row], family: str) -> str:
     return "\n".join(lines)
 
 
-def final_returns(rows: Sequence[Trial], cases: Sequence[Case]) -> str:
-    """Greedy returns, steps to the threshold, and how likely an agent beats the control."""
-    head = "| environment | steps | agent | seeds | return, per seed | ≥ threshold at |"
-    lines = [f"{head} P(better than {CONTROL[0]}) |", "|---|---|---|---|---|---|---|"]
-    for case in cases:
-        own: dict[str, list[Trial]] = {}
-        for row in rows:
-            alike = (row.env, row.factor, row.steps) == (case.name, case.factor, case.steps)
-            if alike and row.final_return is not None:
-                own.setdefault(row.agent, []).append(row)
-        for agent in sorted(own, key=lambda name: (name == CONTROL[0], name)):
-            shown = " ".join(f"{row.final_return:g}" for row in own[agent])
-            reached = " ".join(f"{row.threshold_at or 'never'}" for row in own[agent])
-            better = "" if agent == CONTROL[0] else _better(own[agent], own.get(CONTROL[0], []))
-            lines.append(
-                f"| {case.name} | {case.steps:,} | {agent} | {len(own[agent])} | {shown} | "
-                f"{case.threshold:g}: {reached} | {better} |"
-            )
-    return "\n".join(lines)
-
-
-def _better(ours: Sequence[Trial], theirs: Sequence[Trial]) -> str:
-    """rliable's probability of improvement and its interval."""
-    if not ours or not theirs:
-        return ""
-    returns = [[[row.final_return or 0.0] for row in rows] for rows in (ours, theirs)]
-    scores = {name: np.array(values) for name, values in zip("ab", returns, strict=True)}
-    found = probability_of_improvement(scores, [("a", "b")])
-    point, low, high = (float(np.ravel(x)[0]) for x in found["a", "b"])
-    return f"{point:.2f} [{low:.2f}, {high:.2f}]"
-
-
-def curves(rows: Sequence[Trial], cases: Sequence[Case]) -> str:
-    """The learning curve of each run, in tenths."""
-    lines = ["| environment | seed | factor | agent | curve |", "|---|---|---|---|---|"]
-    order = {name: place for place, name in enumerate(dict.fromkeys(case.name for case in cases))}
-    known = [row for row in rows if row.env in order and row.curve]
-    lines += [
-        f"| {row.env} | {row.seed} | {row.factor:g} | {row.agent} | {row.curve} |"
-        for row in sorted(known, key=lambda r: (order[r.env], r.seed, r.factor, r.agent))
-    ]
-    return "\n".join(lines)
-
-
-TRIAL_BLOCKS: dict[str, Callable[[Sequence[Trial], Sequence[Case]], str]] = {
-    "final_returns": final_returns,
-    "curves": curves,
-}
 BLOCKS: dict[str, Callable[[Sequence[Row], str], str]] = {
     "solved": solved,
     "returns": returns,

@@ -100,6 +100,7 @@ REPRODUCTIONS = {
         [_until_solved("deep_sea", (50,), 3, "boot_dqn", grid={"ensemble": [40]})],
         _tables("deep_sea", lr_codes=1e-3),
         [_until_solved("deep_sea", (10, 20, 30, 40, 50), 10, "boot_dqn")],
+        [_until_solved("deep_sea", (20, 50, 100), 10, "seeker")],  # with its defaults
     ),
     "deep_sea_stochastic": _sea(
         "deep_sea_stochastic",
@@ -107,6 +108,7 @@ REPRODUCTIONS = {
         _tables("deep_sea_stochastic", lr_codes=1e-3),  # what serves the other sea does not serve
         _tables("deep_sea_stochastic", lr_codes=5e-4, steps=2),
         [_until_solved("deep_sea_stochastic", (10, 20, 30, 40, 50), 10, "boot_dqn")],
+        [_until_solved("deep_sea_stochastic", (20, 50, 100), 10, "seeker")],
     ),
     "cartpole_swingup": Reproduction(
         [Part("cartpole_swingup", range(20), 10)],

@@ -10,7 +10,8 @@ from typing import Any, TypeVar
 from isl.agents import aliases
 from isl.envs.registry import Fact, family_of, has_goal
 from isl.experiments.spec import RunSpec, resolve
-from isl.paper.table import Row, Trial, settings_of
+from isl.paper.table import Row, settings_of
+from isl.paper.trial import Trial
 from isl.storage import files, run_folder, store
 from isl.storage.provenance import provenance
 

@@ -5,8 +5,9 @@ hyper-parameter and the budget (isl.experiments.spec), so a row stands for a com
 cover the code, JAX or the processor, on which the last bits depend: those are columns, and
 `isl reproduce NAME --check N` does rows again to see whether they still hold.
 
-There are two kinds of rows: `Row`, a run of a compiled task by `isl train`, and `Trial`, a model
-trained on a Gymnasium environment. Reading, merging, locking and writing are the same for both.
+There are two kinds of rows: `Row`, a run of a compiled task by `isl train`, and `Trial`
+(isl.paper.trial), a model trained through the Python API. Reading, merging, locking and writing are
+the same for both.
 
 Tables are merged by adding rows. The order does not matter, and adding a row twice changes nothing.
 Two rows of one run with other numbers are a conflict: it is reported, and the row that was there
@@ -90,53 +91,10 @@ class Row(NamedTuple):
         if not Status(self.status).is_final:
             raise ValueError(f"a run that is {self.status} is not finished")
 
-
-class Trial(NamedTuple):
-    """What is known of a model trained on an environment (isl.paper.cases)."""
-
-    env: str  # the name of the case
-    factor: float  # of all rewards
-    agent: str
-    preset: str
-    seed: int
-    steps: int
-    final_return: float | None  # mean of greedy episodes after the last step
-    threshold_at: int | None  # steps after which greedy episodes first reached the threshold
-    curve: str  # mean returns of training over each tenth, without the factor; "": not measured
-    seconds: float | None
-    isl: str
-    commit: str
-    jax: str
-    cpu: str
-
-    @property
-    def key(self) -> tuple[Any, ...]:
-        """Which run it is."""
-        return self[: self._fields.index("final_return")]
-
-    @property
-    def numbers(self) -> tuple[Any, ...]:
-        """What the same run must give again."""
-        return self[: self._fields.index("seconds")]
-
-    @property
-    def measured(self) -> str:
-        """What was measured, in few words."""
-        return (
-            f"curve {self.curve}" if self.final_return is None else f"return {self.final_return:g}"
-        )
-
-    @property
-    def order(self) -> tuple[Any, ...]:
-        """How a table is sorted."""
-        return (self.env, self.factor, self.agent, self.preset, self.seed, self.steps, str(self))
-
-    def check(self) -> None:
-        """Raise ValueError if no run can have these values."""
-        for number in self.curve.split():
-            float(number)
-        if self.steps < 1:
-            raise ValueError(f"expected at least one step, got {self.steps}")
+    @staticmethod
+    def later() -> frozenset[str]:
+        """Columns that earlier files may lack."""
+        return frozenset()
 
 
 class Record(Protocol):
@@ -149,6 +107,8 @@ class Record(Protocol):
     @property
     def order(self) -> tuple[Any, ...]: ...
     def check(self) -> None: ...
+    @staticmethod
+    def later() -> frozenset[str]: ...
 
 
 R = TypeVar("R", bound=Record)
@@ -195,9 +155,12 @@ def read_kind(path: Path, kind: type[R]) -> list[R]:
     except UnicodeDecodeError:
         raise DamagedFile(path, "is not text in UTF-8") from None
     lines = list(csv.reader(io.StringIO(text, newline=""), strict=True))
-    if not lines or tuple(lines[0]) != fields:
+    header = lines[0] if lines else []
+    if header != [name for name in fields if name in header or name not in kind.later()]:
         raise DamagedFile(path, f"has other columns than {','.join(fields)}")
-    return [_parsed(path, kind, number, line) for number, line in enumerate(lines[1:], start=2)]
+    return [
+        _parsed(path, kind, number, header, line) for number, line in enumerate(lines[1:], start=2)
+    ]
 
 
 def read_folder(folder: Path) -> list[Row]:
@@ -249,12 +212,12 @@ def _fields(kind: type[Any]) -> tuple[str, ...]:
     return fields
 
 
-def _parsed(path: Path, kind: type[R], number: int, line: list[str]) -> R:
-    fields = _fields(kind)
-    if len(line) != len(fields):
-        raise DamagedFile(path, f"line {number} has {len(line)} cells, not {len(fields)}")
+def _parsed(path: Path, kind: type[R], number: int, header: list[str], line: list[str]) -> R:
+    """A row; the cell of a column that the file lacks is empty."""
+    if len(line) != len(header):
+        raise DamagedFile(path, f"line {number} has {len(line)} cells, not {len(header)}")
     types_of = typing.get_type_hints(kind)
-    cells = dict(zip(fields, line, strict=True))
+    cells = dict.fromkeys(_fields(kind), "") | dict(zip(header, line, strict=True))
     try:
         row = kind(**{name: _value(types_of[name], text) for name, text in cells.items()})
         row.check()

@@ -2,7 +2,7 @@
 
     collect      runs and episodes, through the store
     scaling, curves, statistics    what is to be drawn, as `charts.Chart`
-    tables, beliefs                what is to be read, what the agents believed
+    headline, tables, beliefs      what is to be read, what the agents believed
     page, figures                  the HTML file; the same charts as SVG, PNG and PDF
 
 Nothing here imports JAX.
@@ -11,26 +11,36 @@ Nothing here imports JAX.
 from __future__ import annotations
 
 import dataclasses
+import logging
 from collections.abc import Sequence
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from isl import __version__
-from isl.report import beliefs, curves, figures, scaling, statistics, tables
+from isl.report import beliefs, curves, figures, headline, scaling, statistics, tables
 from isl.report.charts import Chart
 from isl.report.collect import Collected, collect_runs
 from isl.report.page import html_page, table_html, utf8
 from isl.report.palette import styles
 from isl.storage import files
 
-__all__ = ["inspection_page", "write_report"]
+__all__ = ["inspection_page", "report_page", "write_report"]
 
 _TROUBLE = ("diverged", "failed", "damaged")
+log = logging.getLogger(__name__)
 
 
-def write_report(root: Path, out: Path) -> Path:
-    """Write index.html, figures/ and tables/ into `out`; the path of the page."""
+class _Contents(NamedTuple):
+    """All that a report shows."""
+
+    found: Collected
+    charts: dict[str, list[Chart]]  # by section
+    believed: list[beliefs.Item]
+    tables: list[tables.Table]
+
+
+def _contents(root: Path) -> _Contents:
     found = collect_runs(root)
     looks = styles(group.who for group in found.groups)
     scaled = scaling.charts(found.groups, looks)
@@ -40,15 +50,26 @@ def write_report(root: Path, out: Path) -> Path:
         "best": [c for c in scaled if c.id.startswith("best")],
         "statistics": statistics.charts(found.groups, looks),
     }
-    believed = beliefs.items(found)
-    made = [f(found) for f in (tables.configurations, tables.runs, tables.provenance)]
-    made.append(tables.commands(found))
+    kinds = (tables.configurations, tables.runs, tables.provenance, tables.commands)
+    return _Contents(found, charts, beliefs.items(found), [kind(found) for kind in kinds])
+
+
+def report_page(root: Path) -> str:
+    """The page alone, as HTML."""
+    return _page(_contents(root))
+
+
+def write_report(root: Path, out: Path) -> Path:
+    """Write index.html, figures/ and tables/ into `out`; the path of the page."""
+    contents = _contents(root)
     files.make_folder(out / "tables")
-    for table in made:
+    for table in contents.tables:
         files.write_bytes(out / "tables" / f"{table.id}.csv", utf8(table.csv()))
-    figures.write_all(_figures(charts), out / "figures")
+    figures.write_all(_figures(contents.charts), out / "figures")
     index = out / "index.html"
-    files.write_bytes(index, utf8(_page(found, charts, believed, made)))
+    files.write_bytes(index, utf8(_page(contents)))
+    for problem in contents.found.problems:
+        log.warning("%s", problem)
     return index
 
 
@@ -62,17 +83,14 @@ def _figures(charts: dict[str, list[Chart]]) -> dict[str, list[Chart]]:
     return named
 
 
-def _page(
-    found: Collected,
-    charts: dict[str, list[Chart]],
-    believed: list[beliefs.Item],
-    made: list[tables.Table],
-) -> str:
+def _page(contents: _Contents) -> str:
+    found, charts, believed, made = contents
     configurations, runs, provenance, commands = made
-    hosts = {name: f'<div id="charts-{name}"></div>' for name in charts}
+    hosts = {name: f'<div id="charts-{name}" class="panels"></div>' for name in charts}
+    hosts["curves"] = '<div id="charts-curves"></div>'
     sections = [("overview", "Overview", _overview(found) + table_html(configurations))]
     headings = {
-        "scaling": "Scaling",
+        "scaling": "Episodes to solve",
         "curves": "Learning curves",
         "best": "Best return",
         "statistics": "Statistics",
@@ -88,7 +106,8 @@ def _page(
         "beliefs": believed,
         "csv": {table.id: table.csv() for table in made},
     }
-    subtitle = f"{sum(found.counts.values())} runs in {found.root}, isl {__version__}"
+    number = sum(found.counts.values())
+    subtitle = f"{number:,} run{'s' * (number > 1)} in {found.root}, isl {__version__}"
     return html_page("Report of runs", subtitle, sections, data)
 
 
@@ -99,7 +118,9 @@ def _overview(found: Collected) -> str:
     )
     problems = "".join(f"<li>{escape(problem)}</li>" for problem in found.problems)
     listed = f'<div class="card problems"><h3>Problems</h3><ul>{problems}</ul></div>'
-    return f'<div class="tiles">{tiles}</div>' + (listed if problems else "")
+    said = "".join(f"<p>{escape(sentence)}</p>" for sentence in headline.sentences(found))
+    said = f'<div class="headline">{said}</div>'
+    return said + f'<div class="tiles">{tiles}</div>' + (listed if problems else "")
 
 
 def inspection_page(title: str, subtitle: str, believed: Sequence[beliefs.Item]) -> str:

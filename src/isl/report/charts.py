@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-# Marks say it without colours: solved by all, by some, by none of the seeds.
+# Marks say it without colours: solved by all, by some, by none of the seeds. No agent has them.
 DOT, SQUARE, CROSS = "dot", "square", "cross"
 MEANING = {DOT: "● all seeds solved it", SQUARE: "□ some did", CROSS: "× none did"}
+ONE_RUN = "A dash is one run."
 
 
 @dataclass
@@ -67,6 +68,10 @@ class Chart:
     range_x: tuple[float, float] | None = None
     range_y: tuple[float, float] | None = None
     categories: list[str] = field(default_factory=list)  # names of x = 0, 1, 2 …
+    ticks_x: list[float] = field(default_factory=list)  # the numbers to write; empty: round ones
+    whole_x: bool = False  # x counts something: no tick between whole numbers
+    whole_y: bool = False
+    panel: str = ""  # charts of equal panels are looked at together
 
 
 def in_order(series: Iterable[Series]) -> list[Series]:

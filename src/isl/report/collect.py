@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
+from isl.agents import aliases
 from isl.envs.registry import TASKS, number_of
 from isl.errors import DamagedFile, UsageError
 from isl.status import Status
-from isl.storage import episodes, labels, requests, run_folder, store
+from isl.storage import episodes, evaluations, labels, requests, run_folder, store
 from isl.storage.store import Run
 
 
@@ -20,6 +23,7 @@ class Group:
     """The runs of one configuration, by seed. `who` is the agent and what sets it apart."""
 
     task: str
+    agent: str  # by today's name
     who: str
     config_hash: str
     runs: list[Run]
@@ -45,8 +49,15 @@ class Collected:
     root: Path
     groups: list[Group]  # by task, then by who
     episodes: dict[Path, pl.DataFrame]  # of the finished runs that can be read
+    evaluations: dict[Path, pl.DataFrame]  # of those that were evaluated on the way
     counts: Counter[str]  # status → runs; "left": asked for and not begun
-    problems: list[str]  # a line for each run that failed, diverged or is damaged
+    problems: list[str]  # a line for each run that failed, diverged or is damaged, and each note
+
+
+def budget_of(run: Run) -> int:
+    """How many episodes a finished run was given, or had where it was given steps."""
+    budget = run.config.get("episodes")
+    return budget if isinstance(budget, int) else int((run.summary or {})["episodes"])
 
 
 def collect_runs(root: Path) -> Collected:
@@ -54,14 +65,22 @@ def collect_runs(root: Path) -> Collected:
     runs = list(store.scan(root))
     if not runs:
         raise UsageError(f"{root} holds no runs: expected the --out of isl train or isl sweep")
-    asked = {path for request in requests.read(root) for path in request.runs}
+    notes = requests.read(root)
+    asked = {path for request in notes.requests for path in request.runs}
     left = asked - {str(run.path.relative_to(root)) for run in runs}
     counts = Counter(run.status.value for run in runs)
     if left:
         counts["left"] = len(left)
     problems = [f"{run.path}: {run.status}: {why}" for run in runs if (why := _problem(run))]
-    tables, unread = _episodes([run for run in runs if run.summary is not None])
-    return Collected(root, _groups(runs), tables, counts, problems + unread)
+    ended = [run for run in runs if run.summary is not None]
+    played, unread = _tables(
+        ended, run_folder.EPISODES, run_folder.episodes_content, episodes.from_parquet
+    )
+    evaluated, unread_too = _tables(
+        ended, run_folder.EVALUATIONS, run_folder.evaluations_content, evaluations.read
+    )
+    problems += [*map(str, notes.damaged), *unread, *unread_too]
+    return Collected(root, _groups(runs), played, evaluated, counts, problems)
 
 
 def _problem(run: Run) -> str:
@@ -75,12 +94,34 @@ def _groups(runs: list[Run]) -> list[Group]:
     for run in runs:
         if run.config:
             by_config.setdefault((run.task, run.agent, run.config_hash), []).append(run)
-    apart = labels.differences([some[0].config for some in by_config.values()])
+    configs = [_meant(some[0].config) for some in by_config.values()]
     groups = [
-        Group(task, _shown(f"{agent} {label}"), config, sorted(some, key=lambda run: run.seed))
-        for ((task, agent, config), some), label in zip(by_config.items(), apart, strict=True)
+        Group(
+            task,
+            config["agent"],
+            _shown(f"{config['agent']} {label}"),
+            config_hash,
+            sorted(some, key=lambda run: run.seed),
+        )
+        for ((task, _, config_hash), some), config, label in zip(
+            by_config.items(), configs, labels.differences(configs), strict=True
+        )
+    ]
+    taken = Counter((group.task, group.who) for group in groups)
+    groups = [  # records of two versions can mean the same
+        replace(g, who=f"{g.who} {g.config_hash[:4]}") if taken[g.task, g.who] > 1 else g
+        for g in groups
     ]
     return sorted(groups, key=lambda g: (_rank(g.family), g.family, g.number or 0, g.who))
+
+
+def _meant(config: dict[str, Any]) -> dict[str, Any]:
+    """The config under its agent's name of today: `isl_tables` is recorded as options of `isl`."""
+    try:
+        agent, hyper = aliases.meant(config["agent"], config.get("hyper", {}))
+    except UsageError:  # of 0.1, with options that no agent has any more
+        return config
+    return config | {"agent": agent, "hyper": hyper}
 
 
 def _shown(name: str) -> str:
@@ -94,19 +135,27 @@ def _rank(family: str) -> int:
     return ours.index(family) if family in ours else len(ours)
 
 
-def _episodes(runs: list[Run]) -> tuple[dict[Path, pl.DataFrame], list[str]]:
-    """The episodes of each run, all read in one go; and a line for each that cannot be."""
+Content = Callable[[Path], bytes | None]
+Reader = Callable[[list[Path], list[bytes]], list[pl.DataFrame]]
+
+
+def _tables(
+    runs: list[Run], name: str, content_of: Content, read: Reader
+) -> tuple[dict[Path, pl.DataFrame], list[str]]:
+    """A table of each run that has it, all read in one go; a line for each that cannot be read."""
     contents: dict[Path, bytes] = {}
     problems = []
     for run in runs:
         try:
-            contents[run.path] = run_folder.episodes_content(run.path)
+            content = content_of(run.path)
         except DamagedFile as error:
             problems.append(str(error))
+        else:
+            if content is not None:
+                contents[run.path] = content
     while True:
-        files = [path / run_folder.EPISODES for path in contents]
         try:
-            tables = episodes.from_parquet(files, list(contents.values()))
+            tables = read([path / name for path in contents], list(contents.values()))
         except DamagedFile as error:
             problems.append(str(error))
             del contents[Path(error.path).parent]

@@ -18,7 +18,8 @@ from isl.report import palette
 from isl.report.charts import plain
 from isl.report.tables import Cell, Table
 
-SCRIPTS = ("majorant.js", "charts.js", "beliefs.js", "report.js")
+SCRIPTS = ("scales.js", "charts.js", "majorant.js", "maps.js", "beliefs.js", "report.js")
+MOST_LETTERS = 80  # of a cell, unless its column is wide; the rest is shown when pointed at
 
 
 def html_page(
@@ -99,7 +100,7 @@ def table_html(table: Table, wide: Sequence[str] = ()) -> str:
 
 
 def _kind(table: Table, column: int, wide: Sequence[str]) -> str:
-    """The class of a column's cells: text is set to the left, long text may break."""
+    """The class of a column's cells: text is set to the left, wide text may break."""
     if table.columns[column] in wide:
         return ' class="text wrap"'
     number = all(not isinstance(row[column], str) or row[column] == "∞" for row in table.rows)
@@ -109,8 +110,10 @@ def _kind(table: Table, column: int, wide: Sequence[str]) -> str:
 def _cell(value: Cell, kind: str) -> str:
     if value is None:
         return f"<td{kind}></td>"
+    if isinstance(value, str) and len(value) > MOST_LETTERS and "wrap" not in kind:
+        shown = escape(value[: MOST_LETTERS - 1])
+        return f'<td{kind} title="{escape(value)}">{shown}…</td>'
     if isinstance(value, str):
-        hint = f' title="{escape(value)}"' if len(value) > 40 and "wrap" not in kind else ""
-        return f"<td{kind}{hint}>{escape(value)}</td>"
-    shown = f"{value:,}" if isinstance(value, int) else f"{value:.5g}"
+        return f"<td{kind}>{escape(value)}</td>"
+    shown = f"{value:,}" if isinstance(value, int) else f"{value:.4g}"
     return f'<td{kind} data-value="{value!r}">{shown}</td>'

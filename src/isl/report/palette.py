@@ -17,8 +17,9 @@ COLOURS = ("#0072b2", "#d55e00", "#008a66", "#a8458f", "#5f6670", "#b97700", "#3
 ON_DARK = ("#56b4e9", "#ff8a4c", "#2fc99a", "#e59ad0", "#b3bac4", "#f0c24b", "#9ad4f5", "#ee7fa8")
 # Dashes in pixels and markers tell series apart without colours: forty looks before one returns.
 DASHES: tuple[tuple[int, ...], ...] = ((), (8, 4), (2, 3), (10, 3, 2, 3), (5, 3))
-MARKERS = ("dot", "square", "triangle", "diamond", "plus")
-_IN_MATPLOTLIB = {"dot": "o", "square": "s", "triangle": "^", "diamond": "D", "plus": "P"}
+# Dot, square and cross are not among them: they say how many seeds solved a task (charts.MEANING).
+MARKERS = ("diamond", "triangle", "wedge", "star", "plus")
+_IN_MATPLOTLIB = {"diamond": "D", "triangle": "^", "wedge": "v", "star": "*", "plus": "P"}
 _POINTS_PER_PIXEL = 0.75
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import polars as pl
 
@@ -9,7 +11,7 @@ from isl.analysis import scores
 from isl.envs.registry import TASKS, TaskFamily
 from isl.errors import UsageError
 from isl.report.charts import Chart, Series, in_order
-from isl.report.collect import Group
+from isl.report.collect import Group, budget_of
 
 REPS = 400  # bootstrap samples: enough for two digits of an interval, and a report in seconds
 IMPROVEMENT_REPS = 100  # each is a rank test per task and pair, a thousand times slower
@@ -23,20 +25,31 @@ def charts(groups: list[Group], styles: dict[str, int]) -> list[Chart]:
         score = _score(described)
         if score is None:
             continue
-        matrices = _matrices([group for group in groups if group.family == family])
+        own = [group for group in groups if group.family == family]
+        matrices = _matrices(own)
         if matrices is None:
             continue
         tasks, by_who = matrices
-        sample = ", ".join(f"{who}: {len(m)} seeds" for who, m in by_who.items())
-        about = (
-            f"Score: {score}. {len(tasks)} task{'s' * (len(tasks) > 1)}, "
-            f"{sample}. 95 % stratified bootstrap intervals"
-        )
+        if all(matrix.size == 1 for matrix in by_who.values()):
+            continue  # nothing but single runs: their numbers are in the tables
+        about = f"Score: {score}. {_sample(own, tasks, by_who)} 95 % stratified bootstrap intervals"
         made.append(_iqm(family, about, by_who, styles))
         if len(by_who) > 1:
             made.append(_improvement(family, about, by_who, styles))
         made.append(_profile(family, about, by_who, styles))
     return made
+
+
+def _sample(groups: list[Group], tasks: list[str], by_who: scores.Scores) -> str:
+    """What the scores are taken over, and what to beware of."""
+    seeds = [f"{who}: {len(m)} seed{'s' * (len(m) > 1)}" for who, m in by_who.items()]
+    said = [f"{len(tasks)} task{'s' * (len(tasks) > 1)}, {', '.join(seeds)}."]
+    budgets = {t: {budget_of(r) for g in groups if g.task == t for r in g.finished} for t in tasks}
+    if any(len(each) > 1 for each in budgets.values()):
+        said.append("Budgets differ: the smallest one that a task was given counts for everybody.")
+    if any(len(m) < 2 for m in by_who.values()):
+        said.append("A single seed has no interval.")
+    return " ".join(said)
 
 
 def _score(family: TaskFamily) -> str | None:
@@ -53,13 +66,17 @@ def _matrices(groups: list[Group]) -> tuple[list[str], scores.Scores] | None:
         if group.finished:
             tasks_of.setdefault(group.who, set()).add(group.task)
     common = set.intersection(*tasks_of.values()) if tasks_of else set()
+    budgets: dict[str, int] = {}  # the smallest: a share of different budgets compares nothing
+    for group in groups:
+        for run in group.finished:
+            budgets[group.task] = min(budgets.get(group.task, budget_of(run)), budget_of(run))
     rows = [
         {
             "task": group.task,
             "agent": group.who,
             "config_hash": group.config_hash,
             "seed": run.seed,
-            "config.episodes": run.config["episodes"],
+            "config.episodes": max(1, budgets[group.task]),
             "solved_episode": (run.summary or {}).get("solved_episode"),
             "best_return": (run.summary or {}).get("best_return") or 0.0,
         }
@@ -77,13 +94,22 @@ def _matrices(groups: list[Group]) -> tuple[list[str], scores.Scores] | None:
     return sorted(common), matrices
 
 
+def _add(line: Series, said: str, interval: list[float], *, runs: int) -> None:
+    """A point and its interval; a bootstrap of one run would give an interval without width."""
+    point, low, high = interval
+    if runs > 1:
+        text = f"{said}: {point:.3f}, from {low:.3f} to {high:.3f}"
+        line.add(point, 0, low, high, text=text)
+    else:
+        line.add(point, 0, math.nan, math.nan, text=f"{said}: {point:.3f}, no interval")
+
+
 def _iqm(family: str, about: str, by_who: scores.Scores, styles: dict[str, int]) -> Chart:
     found = scores.interquartile_mean(by_who, REPS)
     lines = []
     for who, interval in found.items():
-        point, low, high = (float(x[0]) for x in interval)
         line = Series(who, styles[who])
-        line.add(point, 0, low, high, text=f"{who}: {point:.3f}, from {low:.3f} to {high:.3f}")
+        _add(line, who, [float(x[0]) for x in interval], runs=len(by_who[who]))
         lines.append(line)
     return Chart(
         id=f"iqm-{family}",
@@ -103,10 +129,10 @@ def _improvement(family: str, about: str, by_who: scores.Scores, styles: dict[st
     found = scores.probability_of_improvement(by_who, pairs, IMPROVEMENT_REPS)
     lines = []
     for (_, other), interval in found.items():
-        point, low, high = (float(np.ravel(x)[0]) for x in interval)
         line = Series(f"over {other}", styles[other])
-        text = f"{first} over {other}: {point:.3f}, from {low:.3f} to {high:.3f}"
-        line.add(point, 0, low, high, text=text)
+        numbers = [float(np.ravel(x)[0]) for x in interval]
+        runs = min(len(by_who[first]), len(by_who[other]))
+        _add(line, f"{first} over {other}", numbers, runs=runs)
         lines.append(line)
     return Chart(
         id=f"improvement-{family}",
@@ -127,7 +153,8 @@ def _profile(family: str, about: str, by_who: scores.Scores, styles: dict[str, i
     for who, interval in scores.performance_profile(by_who, THRESHOLDS, REPS).items():
         line = Series(who, styles[who])
         for x, y, low, high in zip(THRESHOLDS, *interval, strict=True):
-            line.add(float(x), float(y), float(low), float(high))
+            band = (float(low), float(high)) if len(by_who[who]) > 1 else (math.nan, math.nan)
+            line.add(float(x), float(y), *band)
         lines.append(line)
     return Chart(
         id=f"profile-{family}",

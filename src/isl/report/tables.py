@@ -13,6 +13,7 @@ from typing import Any
 from isl.agents import aliases
 from isl.analysis.scores import episodes_to_solve, quantile
 from isl.envs.registry import has_goal
+from isl.errors import UsageError
 from isl.report.collect import Collected, Group
 from isl.status import Status
 
@@ -44,38 +45,49 @@ def _harmless(cell: Cell) -> Cell:
 
 def configurations(found: Collected) -> Table:
     """A row per configuration: how its seeds stand, and the paper's measures."""
-    statuses = [s.value for s in Status if any(_has(group, s) for group in found.groups)]
-    columns = ["task", "agent", "seeds", *statuses, "solved", "median episodes"]
-    columns += ["quartile 1", "quartile 3", "median best return", "configuration"]
+    greedy = _greedy(found)
+    columns = ["task", "agent", "seeds", "not done", "solved", "episodes", "1st quartile"]
+    columns += ["3rd quartile", "best return", *greedy.values(), "configuration"]
     rows: list[list[Cell]] = []
     for group in found.groups:
         counts = Counter(run.status.value for run in group.runs)
-        summaries = _summaries(group)
-        took = episodes_to_solve(s["solved_episode"] for s in summaries)
-        best = [s["best_return"] for s in summaries if s["best_return"] is not None]
+        took = episodes_to_solve(s["solved_episode"] for s in _summaries(group))
         goal = has_goal(group.task)
         rows.append(
             [
                 group.task,
                 group.who,
                 len(group.runs),
-                *(counts[status] for status in statuses),
+                ", ".join(f"{n} {s}" for s, n in counts.items() if s != Status.DONE.value),
                 sum(map(math.isfinite, took)) if goal and took else None,
                 *_quartiles(took if goal else []),
-                _digits(quantile(best, 0.5)) if best else None,
+                *(_median(_known(group, name)) for name in ("best_return", *greedy)),
                 group.config_hash,
             ]
         )
-    note = "A run that ended unsolved took longer than its budget: its episodes count as infinite."
+    note = (
+        "Episodes to the tenth visit to the goal and returns are medians over seeds. A run that "
+        "ended unsolved took longer than its budget: it counts as infinite (∞)."
+    )
     return Table("configurations", "Configurations", columns, rows, note)
 
 
-def _has(group: Group, status: Status) -> bool:
-    return any(run.status is status for run in group.runs)
+def _greedy(found: Collected) -> dict[str, str]:
+    """What evaluations gave, by its name in summaries, with how it is headed; {} without any."""
+    return {n: head for n, head in GREEDY.items() if any(_known(g, n) for g in found.groups)}
 
 
 def _summaries(group: Group) -> list[dict[str, Any]]:
     return [run.summary for run in group.runs if run.summary is not None]
+
+
+def _known(group: Group, name: str) -> list[float]:
+    """What the summaries of a group's runs say, where they do."""
+    return [float(s[name]) for s in _summaries(group) if s.get(name) is not None]
+
+
+def _median(values: list[float]) -> Cell:
+    return _digits(quantile(values, 0.5)) if values else None
 
 
 def _quartiles(values: list[float]) -> list[Cell]:
@@ -84,35 +96,69 @@ def _quartiles(values: list[float]) -> list[Cell]:
     return [_digits(quantile(values, q)) for q in (0.5, 0.25, 0.75)]
 
 
-def _digits(value: float) -> Cell:
-    if not math.isfinite(value):
-        return "∞"
-    return int(value) if value == int(value) else float(f"{value:.5g}")
+def _digits(value: float, digits: int = 4) -> Cell:
+    """So many digits, but all of a whole number; what is not a number is left out."""
+    if math.isnan(value):
+        return None
+    if math.isinf(value):
+        return "∞" if value > 0 else "-∞"
+    if value == int(value) or abs(value) >= 10 ** (digits - 1):
+        return round(value)
+    return float(f"{value:.{digits}g}")
+
+
+GREEDY = {  # of runs that were evaluated, with how it is headed
+    "greedy_return": "greedy return, last",
+    "best_greedy_return": "greedy return, best",
+}
+RUN_COLUMNS = {  # of a summary, with how it is headed
+    "episodes": "episodes",
+    "steps": "steps",
+    "best_return": "best return",
+    "goal_visits": "goal visits",
+    "solved_episode": "solved at episode",
+    "wall_seconds": "seconds",
+    "env_steps_per_second": "steps/s",
+    "updates_per_second": "updates/s",
+}
+_MEASURED = ("wall_seconds", "env_steps_per_second", "updates_per_second")  # no two runs agree
 
 
 def runs(found: Collected) -> Table:
     """A row per run."""
-    names = ["episodes", "steps", "best_return", "goal_visits", "solved_episode", "wall_seconds"]
-    names += ["env_steps_per_second", "updates_per_second"]
     rows: list[list[Cell]] = []
+    shown = RUN_COLUMNS | _greedy(found)
     for group in found.groups:
         for run in group.runs:
-            summary = run.summary or {}
-            values = [summary.get(name) for name in names]
-            cells: list[Cell] = [None if v is None else _digits(float(v)) for v in values]
-            where = str(run.path.relative_to(found.root))
-            rows.append([group.task, group.who, run.seed, run.status.value, *cells, where])
-    shown = [name.replace("_", " ") for name in names]
-    return Table("runs", "Runs", ["task", "agent", "seed", "status", *shown, "folder"], rows)
+            values = {name: (run.summary or {}).get(name) for name in shown}
+            cells: list[Cell] = [
+                None if v is None else _digits(float(v), 3 if name in _MEASURED else 4)
+                for name, v in values.items()
+            ]
+            who: list[Cell] = [group.task, group.who, run.seed, run.status.value]
+            rows.append(who + cells + [group.config_hash])
+    columns = ["task", "agent", "seed", "status", *shown.values(), "configuration"]
+    note = (
+        "An empty cell: not there (yet), such as an unsolved run's episode. The folder of a run is "
+        "task/agent/configuration/seed-number."
+    )
+    return Table("runs", "Runs", columns, rows, note)
 
 
 def commands(found: Collected) -> Table:
     """For each configuration a command that makes its runs again, every setting spelled out."""
     rows: list[list[Cell]] = [
-        [group.task, group.who, group.config_hash, command(group)] for group in found.groups
+        [group.task, group.who, group.config_hash, _command_or_why(group)] for group in found.groups
     ]
     note = "Every hyper-parameter is given, so that a later change of defaults changes nothing."
     return Table("commands", "Commands", ["task", "agent", "configuration", "command"], rows, note)
+
+
+def _command_or_why(group: Group) -> str:
+    try:
+        return command(group)
+    except UsageError as error:  # a run of 0.1 with options that no agent has any more
+        return f"no command of this version: {error}"
 
 
 def command(group: Group) -> str:

@@ -31,6 +31,7 @@ from isl.templates import AnyLength
 FORMAT = 1
 FOLDER = "checkpoint"
 FINAL = "final.safetensors"  # what a finished run has learned; its generations are not kept
+BEST = "best.safetensors"  # what it had learned at its best evaluation
 MAX_MODEL_BYTES = 1 << 30
 _MAX_HEADER_BYTES = 16 << 20
 _SLACK_BYTES = 256 << 20  # header, and arrays of any length, beside what the template adds up to
@@ -253,22 +254,39 @@ def save_final(run_dir: Path, learner: Any, meta: dict[str, Any]) -> None:
     save_file(run_dir / FOLDER / FINAL, learner, meta)
 
 
+def save_best(run_dir: Path, learner: Any, evaluation: Mapping[str, Any]) -> None:
+    """Keep what a run had learned at its best evaluation, and that evaluation."""
+    files.make_folder(run_dir / FOLDER)
+    save_file(run_dir / FOLDER / BEST, learner, {"kind": "best", "evaluation": dict(evaluation)})
+
+
 def prune(run_dir: Path) -> None:
     """Delete the generations of a finished run."""
     for path in generations(run_dir):
         files.remove(path)
 
 
-def latest(run_dir: Path, template: Any) -> tuple[Any, dict[str, Any]] | None:
-    """The newest checkpoint that is intact and fits `template`; None if there is none."""
+def latest(run_dir: Path, *templates: Any) -> tuple[Any, dict[str, Any]] | None:
+    """The newest checkpoint that is intact and fits one of the templates; None if there is none."""
     for path in reversed(generations(run_dir)):
         try:
-            return load_file(path, template)
+            return _load_any(path, templates)
         except UnsupportedFormat:
             raise  # intact work of another version: starting anew would delete it
         except DamagedFile as error:
             log.warning("checkpoint skipped: %s", error)
     return None
+
+
+def _load_any(path: Path, templates: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
+    for template in templates[:-1]:
+        try:
+            return load_file(path, template)
+        except UnsupportedFormat:
+            raise
+        except DamagedFile:
+            continue  # the next one may fit
+    return load_file(path, templates[-1])
 
 
 def generations(run_dir: Path) -> list[Path]:

@@ -89,7 +89,7 @@ def _answer(source: BinaryIO, answers: TextIO) -> None:
             _parse(content)
         except (ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:
             reason = " ".join(str(error).split()) or type(error).__name__
-            complaint = f"is not a table of episodes: {reason}"
+            complaint = f"is not a table of a run: {reason}"
         print(complaint, file=answers, flush=True)
 
 

@@ -11,6 +11,7 @@ from isl.storage import files
 from isl.storage.run_folder import (
     DONE,
     EPISODES,
+    EVALUATIONS,
     MAX_FILE_BYTES,
     discard,
     lock,
@@ -35,8 +36,9 @@ def merge(source: Path, target: Path) -> MergeReport:
     """Copy the finished runs of `source` into `target`.
 
     Repeating it changes nothing, and several sources give the same target in any order. Two
-    results of one run agree if their episodes are equal; then they differ in timings at most,
-    and the one whose manifest sorts first stays. If they disagree, the target's stays.
+    results of one run agree if their episodes are equal; then they differ in timings and greedy
+    evaluations at most. One that was evaluated stays, else the one whose manifest sorts first. If
+    they disagree, the target's stays.
     """
     report = MergeReport()
     for run_dir in run_folders(source):
@@ -72,7 +74,7 @@ def _merge_run(copy: Path, theirs: dict[str, bytes], report: MergeReport) -> Non
         ours = None
     if ours is not None and ours[EPISODES] != theirs[EPISODES]:
         report.conflicts.append(copy)
-    elif ours is not None and ours[DONE] <= theirs[DONE]:
+    elif ours is not None and _rank(ours) <= _rank(theirs):
         report.kept.append(copy)
     else:
         discard(copy)
@@ -80,3 +82,8 @@ def _merge_run(copy: Path, theirs: dict[str, bytes], report: MergeReport) -> Non
             files.make_folder((copy / name).parent)
             files.write_bytes(copy / name, data)
         report.copied.append(copy)
+
+
+def _rank(content: dict[str, bytes]) -> tuple[bool, bytes]:
+    """Of two results that agree the lower one stays."""
+    return EVALUATIONS not in content, content[DONE]

@@ -1,13 +1,15 @@
 """The folder of one run: named by config and seed, written in order, checked by its manifest.
 
     <root>/<task>/<agent>/<config hash>/seed-<k>/
-        config.json       the resolved config, and where it ran
+        config.json       the resolved config, and where it ran; sealed
         episodes.parquet  one row per episode; nothing that depends on the clock
+        evaluations.parquet  one row per greedy evaluation, if there was one
         summary.json      the result in a few numbers
         checkpoint/       see `isl.storage.checkpoint`
-        failure.json      why the last attempt stopped, if something raised
+        failure.json      why the last attempt stopped, if something raised; sealed
         DONE.json         written last: the sha256 of the results and checkpoints, and of itself
-        .lock             held by the process at work; like logs, outside the manifest
+        snapshots.safetensors, probes.safetensors, tensorboard/     records, each with checksums of
+                          its own; like .lock, which the process at work holds, outside the manifest
 
 A folder with a valid `DONE.json` is finished and not written again.
 """
@@ -18,7 +20,7 @@ import contextlib
 import logging
 import re
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,19 +29,23 @@ import polars as pl
 
 from isl.errors import DamagedFile, UnsupportedFormat, UsageError
 from isl.status import Status
-from isl.storage import checkpoint, episodes, files
+from isl.storage import checkpoint, episodes, evaluations, files, snapshots
 from isl.storage.provenance import provenance
 
 FORMAT = 1
 CONFIG, EPISODES, SUMMARY = "config.json", "episodes.parquet", "summary.json"
+EVALUATIONS = "evaluations.parquet"  # of runs that were evaluated
 DONE, FAILURE, LOCK = "DONE.json", "failure.json", ".lock"
 SUMMARY_FIELDS = {
     *("task", "agent", "seed", "status", "episodes", "steps", "best_return", "goal_visits"),
     *("solved_episode", "wall_seconds", "env_steps_per_second", "updates_per_second"),
 }
+# The fields of what isl 0.1 wrote without a seal.
+UNSEALED_CONFIG = {"format", "task", "agent", "seed", "config_hash", "config", "provenance"}
+UNSEALED_FAILURE = {"format", "message"}
 MAX_FILE_BYTES = 4 << 30
 SEED_FOLDER = re.compile(r"seed-(0|[1-9]\d*)")
-_CHECKPOINT = re.compile(rf"{checkpoint.FOLDER}/(?:final|step-\d{{12}})\.safetensors")
+_CHECKPOINT = re.compile(rf"{checkpoint.FOLDER}/(?:final|best|step-\d{{12}})\.safetensors")
 
 log = logging.getLogger(__name__)
 
@@ -104,14 +110,14 @@ def start(run_dir: Path, config: dict[str, Any]) -> None:
         # A run may continue elsewhere or under other versions: each of them is listed.
         "provenance": earlier if here in earlier else [*earlier, here],
     }
-    files.write_json(run_dir / CONFIG, record)
+    files.write_sealed_json(run_dir / CONFIG, record)
     files.remove(run_dir / FAILURE)
     files.remove_stale_tmp(run_dir)
 
 
 def _earlier_provenance(path: Path) -> list[Any]:
     try:
-        found = files.check_format(path, files.read_json(path), FORMAT).get("provenance")
+        found = read_own(path, UNSEALED_CONFIG).get("provenance")
     except FileNotFoundError:
         return []
     except UnsupportedFormat:
@@ -122,14 +128,35 @@ def _earlier_provenance(path: Path) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
+def read_own(path: Path, unsealed: set[str]) -> dict[str, Any]:
+    """A sealed file of an unfinished run, or one with just the fields that 0.1 did not seal."""
+    found = files.check_format(path, files.read_json(path), FORMAT)
+    return found if found.keys() == unsealed else files.read_sealed_json(path, FORMAT)
+
+
 def write_episodes(run_dir: Path, table: pl.DataFrame) -> None:
     """Write the episode records; equal tables give equal bytes."""
     files.write_bytes(run_dir / EPISODES, episodes.to_parquet(table))
 
 
+def write_evaluations(
+    run_dir: Path, rows: Sequence[Mapping[str, Any]], best: Mapping[str, Any], learner: Any
+) -> None:
+    """Write the greedy evaluations, and what the run had learned at the best of them.
+
+    Without an evaluation there is no file, not even one of an earlier attempt.
+    """
+    if rows:
+        files.write_bytes(run_dir / EVALUATIONS, episodes.to_parquet(evaluations.table(rows)))
+        checkpoint.save_best(run_dir, learner, best)
+    else:
+        files.remove(run_dir / EVALUATIONS)
+        files.remove(run_dir / checkpoint.FOLDER / checkpoint.BEST)
+
+
 def fail(run_dir: Path, message: str) -> None:
     """Record why the run stopped; repeating its command tries again."""
-    files.write_json(run_dir / FAILURE, {"format": FORMAT, "message": message})
+    files.write_sealed_json(run_dir / FAILURE, {"format": FORMAT, "message": message})
 
 
 def finish(run_dir: Path, summary: dict[str, Any]) -> None:
@@ -140,8 +167,10 @@ def finish(run_dir: Path, summary: dict[str, Any]) -> None:
         raise ValueError(f"a run that is {summary['status']} is not finished")
     files.write_json(run_dir / SUMMARY, summary)
     listed = [CONFIG, EPISODES, SUMMARY]
-    final = run_dir / checkpoint.FOLDER / checkpoint.FINAL
+    listed += [EVALUATIONS] if (run_dir / EVALUATIONS).is_file() else []
+    final, best = (run_dir / checkpoint.FOLDER / x for x in (checkpoint.FINAL, checkpoint.BEST))
     kept = [final] if final.is_file() else checkpoint.generations(run_dir)
+    kept += [best] if best.is_file() else []
     listed += [f"{checkpoint.FOLDER}/{path.name}" for path in kept]
     digests = {name: files.sha256_file(run_dir / name, MAX_FILE_BYTES) for name in listed}
     files.write_sealed_json(run_dir / DONE, {"format": FORMAT, "files": digests})
@@ -153,8 +182,9 @@ def discard(run_dir: Path) -> None:
     """Delete a run's results, so that its command does it again. For the holder of the lock."""
     files.remove(run_dir / DONE)  # first: from here on nobody takes the rest for a result
     checkpoint.prune(run_dir)
-    files.remove(run_dir / checkpoint.FOLDER / checkpoint.FINAL)
-    for name in (SUMMARY, EPISODES, FAILURE, CONFIG):
+    for name in (checkpoint.FINAL, checkpoint.BEST):
+        files.remove(run_dir / checkpoint.FOLDER / name)
+    for name in (SUMMARY, EPISODES, EVALUATIONS, FAILURE, CONFIG):
         files.remove(run_dir / name)
 
 
@@ -168,7 +198,7 @@ def manifest(run_dir: Path) -> dict[str, str] | None:
     results = {CONFIG, EPISODES, SUMMARY}
     if not isinstance(digests, dict) or not results <= digests.keys():
         raise DamagedFile(path, "does not list the results")
-    for name in digests.keys() - results:
+    for name in digests.keys() - results - {EVALUATIONS}:
         # The names become paths: nothing outside the folder, whoever wrote the manifest.
         if not _CHECKPOINT.fullmatch(name):
             raise DamagedFile(path, f"lists {name!r}, which is no file of a run")
@@ -217,6 +247,8 @@ def verify(run_dir: Path) -> list[DamagedFile]:
             checks = [partial(checkpoint.verify_file, path, MAX_FILE_BYTES) for path in present]
         else:
             checks = [partial(_check_listed, run_dir, digests, name) for name in digests]
+        recorded = [run_dir / name for name in snapshots.FILES if (run_dir / name).exists()]
+        checks += [partial(checkpoint.verify_file, path) for path in recorded]
     except DamagedFile as error:
         return [error]
     found = []
@@ -239,3 +271,17 @@ def episodes_content(run_dir: Path) -> bytes:
 def read_episodes(run_dir: Path) -> pl.DataFrame:
     """The episode records of a finished run."""
     return episodes.from_parquet([run_dir / EPISODES], [episodes_content(run_dir)])[0]
+
+
+def evaluations_content(run_dir: Path) -> bytes | None:
+    """The file of greedy evaluations of a finished run, checked; None if it has none."""
+    digests = manifest(run_dir) or {}
+    if EVALUATIONS not in digests:
+        return None
+    return read_listed(run_dir, digests, EVALUATIONS, episodes.MAX_BYTES)
+
+
+def read_evaluations(run_dir: Path) -> pl.DataFrame | None:
+    """The greedy evaluations of a finished run (isl.storage.evaluations); None if it has none."""
+    content = evaluations_content(run_dir)
+    return None if content is None else evaluations.read([run_dir / EVALUATIONS], [content])[0]

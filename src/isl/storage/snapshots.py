@@ -5,7 +5,7 @@
                             constants of the task, such as `right` [state] of a Deep Sea
     probes.safetensors      the same at a few landmarks: episode, q, ell, policy
 
-Written with --snapshots; like logs, outside the manifest.
+Written with --snapshots; like logs, outside the manifest, so each file is sealed by itself.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from isl.storage import checkpoint, files
 
 FILE = "snapshots.safetensors"
 PROBES = "probes.safetensors"
+FILES = (FILE, PROBES)
 MAPS = ("visits", "q", "ell", "policy")  # those that an agent lacks are left out
 
 Beliefs = dict[str, NDArray[Any]]
@@ -32,6 +33,12 @@ def write(run_dir: Path, maps: Beliefs) -> None:
 
 def write_probes(run_dir: Path, landmarks: list[str], beliefs: Beliefs) -> None:
     checkpoint.save_file(run_dir / PROBES, beliefs, {"kind": "probes", "landmarks": landmarks})
+
+
+def discard(run_dir: Path) -> None:
+    """Delete what a run recorded, so that doing it again records it anew."""
+    for name in FILES:
+        files.remove(run_dir / name)
 
 
 def read(run_dir: Path) -> Beliefs:

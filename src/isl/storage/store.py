@@ -18,22 +18,27 @@ import polars as pl
 
 from isl.errors import DamagedFile, UsageError
 from isl.status import Status
-from isl.storage import files
+from isl.storage import evaluations, files
 from isl.storage.episodes import from_parquet
 from isl.storage.run_folder import (
     CONFIG,
     EPISODES,
+    EVALUATIONS,
     FAILURE,
     FORMAT,
     LOCK,
     SEED_FOLDER,
     SUMMARY,
     SUMMARY_FIELDS,
+    UNSEALED_CONFIG,
+    UNSEALED_FAILURE,
     belongs,
     config_hash,
     episodes_content,
+    evaluations_content,
     manifest,
     read_listed,
+    read_own,
     seed_of,
 )
 
@@ -59,14 +64,28 @@ class Run:
 def read_run(run_dir: Path) -> Run:
     """What the folder says; a damaged or newer folder is a `Run` with its problem, not an error."""
     try:
-        digests = manifest(run_dir)
-        return _unfinished(run_dir) if digests is None else _finished(run_dir, digests)
+        return _read(run_dir)
     except DamagedFile as error:
         return Run(run_dir, Status.DAMAGED, problem=str(error))
 
 
+def finished(run_dir: Path) -> Run:
+    """A finished run, or an error that says why it is none."""
+    run = _read(run_dir)
+    if run.summary is None:
+        raise UsageError(f"{run_dir} is {run.status}: repeat its command to finish it")
+    return run
+
+
+def _read(run_dir: Path) -> Run:
+    digests = manifest(run_dir)
+    return _unfinished(run_dir) if digests is None else _finished(run_dir, digests)
+
+
 def _finished(run_dir: Path, digests: dict[str, str]) -> Run:
-    run = _described(run_dir, read_listed(run_dir, digests, CONFIG, files.MAX_JSON_BYTES))
+    path = run_dir / CONFIG
+    data = read_listed(run_dir, digests, CONFIG, files.MAX_JSON_BYTES)
+    run = _described(run_dir, files.check_format(path, files.parse_json(path, data), FORMAT))
     path = run_dir / SUMMARY
     data = read_listed(run_dir, digests, SUMMARY, files.MAX_JSON_BYTES)
     summary = files.parse_json(path, data)
@@ -86,21 +105,20 @@ def _unfinished(run_dir: Path) -> Run:
     if files.is_locked(run_dir / LOCK):
         status, problem = Status.RUNNING, ""
     elif (run_dir / FAILURE).exists():
-        failure = files.check_format(run_dir / FAILURE, files.read_json(run_dir / FAILURE), FORMAT)
+        failure = read_own(run_dir / FAILURE, UNSEALED_FAILURE)
         status, problem = Status.FAILED, str(failure.get("message"))
     else:
         status, problem = Status.INTERRUPTED, ""
     try:
-        data = files.read_bytes(run_dir / CONFIG, files.MAX_JSON_BYTES)
+        record = read_own(run_dir / CONFIG, UNSEALED_CONFIG)
     except FileNotFoundError:  # stopped before its first write
         return Run(run_dir, status, problem=problem)
-    return replace(_described(run_dir, data), status=status, problem=problem)
+    return replace(_described(run_dir, record), status=status, problem=problem)
 
 
-def _described(run_dir: Path, data: bytes) -> Run:
+def _described(run_dir: Path, record: dict[str, Any]) -> Run:
     """Who the run is, from its `config.json`, which must belong to this folder."""
     path = run_dir / CONFIG
-    record = files.check_format(path, files.parse_json(path, data), FORMAT)
     config = record.get("config")
     try:
         if not isinstance(config, dict) or not belongs(run_dir, config):
@@ -174,7 +192,18 @@ def load_episodes(root: Path | str) -> pl.DataFrame:
     """The episode records of every finished run, each row with the run it belongs to."""
     runs = list(_finished_runs(Path(root)))
     paths = [run.path / EPISODES for run in runs]
-    tables = from_parquet(paths, [episodes_content(run.path) for run in runs])
+    return _joined(runs, from_parquet(paths, [episodes_content(run.path) for run in runs]))
+
+
+def load_evaluations(root: Path | str) -> pl.DataFrame:
+    """The greedy evaluations of every finished run that has any, likewise."""
+    found = [(run, evaluations_content(run.path)) for run in _finished_runs(Path(root))]
+    runs = [run for run, content in found if content is not None]
+    contents = [content for _, content in found if content is not None]
+    return _joined(runs, evaluations.read([run.path / EVALUATIONS for run in runs], contents))
+
+
+def _joined(runs: list[Run], tables: list[pl.DataFrame]) -> pl.DataFrame:
     named = [
         table.select(
             *(pl.lit(getattr(run, name)).alias(name) for name in ("task", "agent", "config_hash")),

@@ -1,6 +1,7 @@
 """TensorBoard logs, written and read.
 
     <run>/tensorboard/events.out.tfevents.<first step>      outside the manifest, like all logs
+    <log of learn>/events.out.tfevents.<first step>         with about.json: what was trained
 
 tensorboardX frames the records, but its `SummaryWriter` is not used: it hands events to a thread of
 its own, and once that thread has died of a full disk the caller waits for it forever. A log that
@@ -10,18 +11,23 @@ cannot be written must not stop a run.
 from __future__ import annotations
 
 import logging
+import struct
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from google.protobuf.message import DecodeError
 from tensorboardX.proto.event_pb2 import Event, SessionLog
 from tensorboardX.proto.summary_pb2 import Summary
-from tensorboardX.record_writer import RecordWriter
+from tensorboardX.record_writer import RecordWriter, masked_crc32c
 
+from isl.errors import DamagedFile
 from isl.storage import files
 
 FOLDER = "tensorboard"
+EVENTS = "events.out.tfevents."  # how the names of log files begin
+ABOUT, FORMAT = "about.json", 1
 ROWS = 200  # of a run's log, over its budget: well under a megabyte
 MAX_LOG_BYTES = 64 << 20
 
@@ -32,7 +38,7 @@ class Log:
     """A file of events in `folder`, from environment step `step` on."""
 
     def __init__(self, folder: Path, step: int) -> None:
-        self._path = folder / f"events.out.tfevents.{step:012d}"
+        self._path = folder / f"{EVENTS}{step:012d}"
         self._file: RecordWriter | None = None
         try:
             files.make_folder(folder)
@@ -96,8 +102,26 @@ class RunLog:
         self._next = (done // self._every + 1) * self._every
         self._log.add(step, values)
 
+    def note(self, step: int, values: Mapping[str, float]) -> None:
+        """Values that come when they come: the rows stay where they are."""
+        self._log.add(step, values)
+
     def close(self) -> None:
         self._log.close()
+
+
+def describe(folder: Path, about: Mapping[str, Any]) -> None:
+    """Say what a log outside of a run's folder is of; like the log, it must not stop a training."""
+    try:
+        files.write_sealed_json(folder / ABOUT, {"format": FORMAT, **about})
+    except OSError as error:
+        log.warning("%s", error)
+
+
+def described(folder: Path) -> dict[str, Any]:
+    """What `describe` wrote; nothing if it was not called."""
+    path = folder / ABOUT
+    return files.read_sealed_json(path, FORMAT) if path.exists() else {}
 
 
 class Row(NamedTuple):
@@ -110,16 +134,29 @@ class Row(NamedTuple):
 def read(folder: Path) -> list[Row]:
     """The rows of a folder's log files, in order; a torn last record is left out."""
     rows: dict[int, dict[str, float]] = {}
-    for path in sorted(folder.glob("events.out.tfevents.*")):
-        data = files.read_bytes(path, MAX_LOG_BYTES)
-        at = 0
-        while at + 12 <= len(data):  # length, its checksum, the event, its checksum
-            size = int.from_bytes(data[at : at + 8], "little")
-            if at + 16 + size > len(data):
-                break
-            event = Event.FromString(data[at + 12 : at + 12 + size])
-            at += 16 + size
+    for path in sorted(folder.glob(f"{EVENTS}*")):
+        for event in _events(path):
             values = {value.tag: float(value.simple_value) for value in event.summary.value}
             if values:
                 rows.setdefault(event.step, {}).update(values)
     return [Row(step, values) for step, values in sorted(rows.items())]
+
+
+def _events(path: Path) -> Iterator[Event]:
+    """The records of a file: length, its checksum, the event, its checksum."""
+    data = files.read_bytes(path, MAX_LOG_BYTES)
+    at = 0
+    while at + 12 <= len(data):
+        size = int.from_bytes(data[at : at + 8], "little")
+        parts = [(at, 8)] if at + 16 + size > len(data) else [(at, 8), (at + 12, size)]
+        for begin, length in parts:
+            end = begin + length
+            if data[end : end + 4] != struct.pack("<I", masked_crc32c(data[begin:end])):
+                raise DamagedFile(path, f"its record at byte {at} does not match its checksum")
+        if len(parts) == 1:  # whoever wrote it was killed
+            return
+        try:
+            yield Event.FromString(data[at + 12 : at + 12 + size])
+        except DecodeError:
+            raise DamagedFile(path, f"its record at byte {at} is no event") from None
+        at += 16 + size

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import jax
@@ -62,17 +62,6 @@ class Programs:
         """One of the `parts` of a chunk, to look inside between them."""
         return self._compiled(self._fine[1].chunk)
 
-    @cached_property
-    def divergence(self) -> Callable[[TrainState], Any]:
-        """For each seed the update at which it diverged, or NEVER."""
-
-        def find(state: TrainState) -> jax.Array:
-            found = jax.vmap(divergence, in_axes=(0, 0, None))
-            return found(state.seeds.learner, state.seeds.diverged_at, state.counters.updates)
-
-        hurried = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-        return self._compiled(hurried(find))
-
     @property
     def parts(self) -> int:
         return self._fine[0]
@@ -93,6 +82,18 @@ class Programs:
     def _compiled(self, function: Any) -> Callable[[TrainState], Any]:
         compiled: Callable[[TrainState], Any] = function.lower(self._shapes).compile()
         return compiled
+
+
+@jax.jit
+def _one_of(cohort: Any, seed: jax.Array) -> Any:
+    """One seed's part of a tree whose leaves are [cohort, …]: a copy, in one call."""
+    return jax.tree.map(lambda x: x[seed], cohort)
+
+
+@jax.jit
+def _some_of(cohort: Any, seed: jax.Array, at: jax.Array) -> Any:
+    """Some items of one seed's part of a tree whose leaves are [cohort, items, …]."""
+    return jax.tree.map(lambda x: x[seed, at], cohort)
 
 
 class CompiledLoop:
@@ -144,12 +145,13 @@ class CompiledLoop:
 
     def learner_of(self, seed: int) -> Any:
         """What a seed has learned: a copy."""
-        return jax.tree.map(lambda x: x[seed], self._state.seeds.learner)
+        return _one_of(self._state.seeds.learner, seed)
 
     def diverged_at(self, seed: int = 0) -> int | None:
         """The first update that gave a value that is not finite, if any."""
         if self._diverged is None:
-            self._diverged = jax.device_get(self._programs.divergence(self._state))
+            seeds = self._state.seeds
+            self._diverged = divergence(seeds.learner, seeds.diverged_at, self.updates)
         return None if self._diverged[seed] == NEVER else int(self._diverged[seed])
 
     def read_metrics(self, seed: int = 0) -> dict[str, float]:
@@ -160,7 +162,7 @@ class CompiledLoop:
 
     def stored(self, at: NDArray[np.int64], seed: int = 0) -> Any:
         """Items of the replay by their places."""
-        return jax.tree.map(lambda x: x[seed, at], self._state.seeds.storage)
+        return _some_of(self._state.seeds.storage, seed, at)
 
     def run(self, steps: int) -> Steps:
         """At least `steps` more steps of the first seed, in whole chunks."""

@@ -58,6 +58,11 @@ class Episodes:
         return cls(facts=family.facts, goal=family.goal, history=True)
 
     @property
+    def width(self) -> int:
+        """The number of environments."""
+        return len(self._open_returns)
+
+    @property
     def goal_visits(self) -> int:
         return self._totals[self._goal] if self._goal is not None else 0
 
@@ -94,10 +99,9 @@ class Episodes:
         self.steps += len(steps.reward)
 
     def _by_environment(self, steps: Steps) -> list[tuple[int, Any, bool]]:
-        width = len(self._open_returns)
-        if width == 1 or steps.env is None:
+        if self.width == 1 or steps.env is None:
             return [(0, None, True)]
-        return [(env, steps.env == env, False) for env in range(width)]
+        return [(env, steps.env == env, False) for env in range(self.width)]
 
     def _cut(
         self, env: int, at: NDArray[np.int64], steps: Steps

@@ -1,7 +1,8 @@
 """What the compiled loop and the host loop share: their interface, one update, one divergence rule.
 
 A run has diverged at the first update with a metric that is not finite, or when its learner holds a
-number that is not finite at the time it is looked at (after every chunk).
+number that is not finite at the time it is looked at (after every chunk). Values that are finite
+but beyond all that is possible are another matter (isl.training.watch).
 """
 
 from __future__ import annotations
@@ -135,16 +136,21 @@ def update_step(
     return learner, metrics, jnp.where(finite, NEVER, number.astype(jnp.int32))
 
 
-def divergence(learner: Learner, diverged_at: jax.Array, updates: jax.Array) -> jax.Array:
+def divergence(learner: Learner, diverged_at: Any, updates: int) -> NDArray[np.int32]:
     """The first update with a bad metric; or the latest one, if the learner is not finite by then.
 
     A gradient whose square overflows leaves an infinite second moment: its parameters never move
-    again, while every metric stays finite.
+    again, while every metric stays finite. This is computed on the host, where it needs no
+    compilation. The learner's arrays have the axes of `diverged_at` in front, if it has any.
     """
-    numbers = [x for x in jax.tree.leaves(learner) if jnp.issubdtype(x.dtype, jnp.floating)]
-    sound = jnp.array([jnp.isfinite(x).all() for x in numbers]).all()
-    latest = jnp.maximum(updates - 1, 0)
-    return jnp.where(sound, diverged_at, jnp.minimum(diverged_at, latest))
+    found = np.asarray(diverged_at)
+    sound = np.ones(found.shape, np.bool_)
+    for x in jax.tree.leaves(learner):
+        if jnp.issubdtype(x.dtype, jnp.floating):
+            finite = np.isfinite(np.asarray(x))
+            sound &= finite.all(axis=tuple(range(found.ndim, finite.ndim)))
+    latest = np.int32(max(updates - 1, 0))
+    return np.where(sound, found, np.minimum(found, latest))
 
 
 def not_finite(update: int, schedule: Schedule, task: str) -> str:

@@ -3,11 +3,12 @@
 return/mean  return/best  episodes/finished  episodes/goal_visits  speed/steps_per_second
 train/…                                     the agent's metrics
 q/mean  q/greedy  ell/q10 … q90  policy/…   beliefs at observations of the replay
+q/possible  return/discounted  episodes/longest     what the rewards seen allow (isl.training.watch)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -45,8 +46,10 @@ def scalars(
     if not beliefs or not loop.steps:
         return values
     at = places(loop.steps, loop.agent.schedule.replay_capacity)
-    obs = observations(loop.stored(at, seed))
-    return values | belief_scalars(loop.agent, loop.learner_of(seed), obs)
+    held = transitions(loop.stored(at, seed))
+    if held is None:
+        return values
+    return values | belief_scalars(loop.agent, loop.learner_of(seed), held.obs)
 
 
 def places(stored: int, capacity: int) -> NDArray[np.int64]:
@@ -54,10 +57,10 @@ def places(stored: int, capacity: int) -> NDArray[np.int64]:
     return np.linspace(0, min(stored, capacity) - 1, SAMPLE).astype(np.int64)
 
 
-def observations(items: Any) -> Any:
-    """The observations among the items of a replay, whatever an agent stores beside transitions."""
+def transitions(items: Any) -> Transition | None:
+    """The transitions among the items of a replay; None if an agent stores something else."""
     leaves = jax.tree.leaves(items, is_leaf=lambda x: isinstance(x, Transition))
-    return next(leaf for leaf in leaves if isinstance(leaf, Transition)).obs
+    return next((leaf for leaf in leaves if isinstance(leaf, Transition)), None)
 
 
 @lru_cache(maxsize=8)
@@ -70,14 +73,18 @@ def inspector(agent: Agent) -> Callable[[Any, Any], dict[str, jax.Array]]:
     return jax.jit(jax.vmap(agent.inspect, in_axes=(None, 0)))
 
 
+def greedy_values(beliefs: Mapping[str, Any]) -> Any:
+    """Values [..., A] whose largest `predict` takes: "greedy" where an agent has it, else "q"."""
+    return beliefs.get("greedy", beliefs.get("q"))
+
+
 def belief_scalars(agent: Agent, learner: Any, obs: Any) -> dict[str, float]:
     """What the agent believes at some observations, in a few numbers."""
     beliefs = jax.device_get(inspector(agent)(learner, obs))
     values: dict[str, Any] = {}
     if "q" in beliefs:
-        # `predict` takes the best action by "greedy" where an agent has it.
-        chosen_by = beliefs.get("greedy", beliefs["q"])
-        values |= {"q/mean": beliefs["q"].mean(), "q/greedy": chosen_by.max(-1).mean()}
+        best = greedy_values(beliefs).max(-1)
+        values |= {"q/mean": beliefs["q"].mean(), "q/greedy": best.mean()}
     if "ell" in beliefs:
         low, middle, high = np.quantile(beliefs["ell"], (0.1, 0.5, 0.9))
         values |= {"ell/q10": low, "ell/q50": middle, "ell/q90": high}

@@ -1,4 +1,4 @@
-"""Rewards in units of the rewards seen: exact under a change of currency, values kept."""
+"""Rewards in units of the returns seen: exact under a change of currency, values kept."""
 
 from __future__ import annotations
 
@@ -10,57 +10,60 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Discrete
 
-from isl.agents import seeker
+from isl.agents import stable_dqn
 from isl.agents.base import Transition
-from isl.agents.wrappers.scale_rewards import MEMORY, REWARDS, Seen, include
-from isl.agents.wrappers.scale_rewards import unit as unit_of
+from isl.agents.wrappers.scale_rewards import FORGOTTEN, Seen, include, nothing_seen
 from tests.support import twin
 
 
-def seen_after(rewards, discounts) -> Seen:
-    seen = Seen(*[jnp.float32(0)] * 4)
-    for reward, discount in zip(rewards, discounts, strict=True):
-        seen = include(seen, jnp.float32(reward), jnp.float32(discount))
-    return seen
+def seen_after(rewards, discounts, gamma=0.99, seen: Seen | None = None) -> Seen:
+    def one(seen, step):
+        return include(seen, *step, gamma), None
+
+    steps = jnp.asarray(rewards, jnp.float32), jnp.asarray(discounts, jnp.float32)
+    return jax.lax.scan(one, nothing_seen() if seen is None else seen, steps)[0]
 
 
-def average_reward(seen, gamma):
-    return unit_of(seen, gamma) / REWARDS
-
-
-def test_a_reward_at_every_step_is_the_average():
-    assert average_reward(seen_after([-1.0] * 500, [1.0] * 500), 0.99) == pytest.approx(1)
+def test_a_reward_at_every_step_adds_up_over_the_horizon():
+    assert seen_after([-1.0] * 500, [1.0] * 500).unit == pytest.approx(100, rel=1e-4)
 
 
 def test_the_horizon_is_never_longer_than_what_was_seen():
-    assert average_reward(seen_after([2.0, 0.0], [1.0, 1.0]), 1.0) == pytest.approx(1, rel=1e-3)
+    assert seen_after([2.0, 0.0], [1.0, 1.0], gamma=1.0).unit == pytest.approx(2, rel=1e-3)
 
 
-def test_a_rare_reward_counts_as_if_every_episode_ended_with_it():
-    rewards, discounts = [0.0] * 100 + [1.0] + [0.0] * 399, [1.0] * 500
-    found = average_reward(seen_after(rewards, discounts), 0.99)
-    assert found == pytest.approx(0.01 * (1 - 1 / MEMORY) ** 399, rel=1e-3)
+def test_a_rare_reward_is_the_unit_itself():
+    assert seen_after([0.0] * 100 + [1.0] + [0.0] * 399, [1.0] * 500).unit == 1
 
 
-def test_a_reward_that_does_not_come_back_is_forgotten():
-    once = Seen(jnp.float32(1e6), jnp.float32(100), jnp.float32(1), jnp.float32(0.9))
-
-    def later(i, seen):
-        return include(seen, jnp.float32(-1), jnp.float32(0.9))
-
-    long_after = jax.lax.fori_loop(0, 10 * MEMORY, later, once)
-    assert average_reward(once, 0.99) == pytest.approx(100 * (1 - 0.99 * 0.9), rel=1e-3)
-    assert average_reward(long_after, 0.99) == pytest.approx(1, rel=1e-2)
+def test_a_long_stretch_without_rewards_leaves_the_unit_alone():
+    """It went to 0, and rewards in it beyond what a float holds."""
+    known = seen_after([-0.1, 0.0, 1.0], [1.0] * 3)
+    later = seen_after(np.zeros(1_000_000), np.ones(1_000_000), seen=known)
+    assert later.unit == pytest.approx(float(known.unit), rel=1e-5)
 
 
-def test_episodes_that_end_with_a_reward_pay_it_over_their_length():
+def test_costs_that_are_avoided_leave_the_unit_alone():
+    """It fell with them, so κ did: who moved less explored less, and moved less."""
+    moving = seen_after([-0.1] * 1_000, [1.0] * 1_000)
+    still = seen_after(np.where(np.arange(20_000) % 50, 0.0, -0.1), np.ones(20_000), seen=moving)
+    assert still.size < 0.1 * moving.size
+    assert still.unit == pytest.approx(float(moving.unit), rel=0.01)
+
+
+def test_a_return_that_does_not_come_back_is_forgotten():
+    once = Seen(*map(jnp.float32, (1e6, 100, 1, 0.9)))
+    later = seen_after(-np.ones(10 * FORGOTTEN), np.full(10 * FORGOTTEN, 0.9), seen=once)
+    assert later.unit == pytest.approx(1 / (1 - 0.99 * 0.9), rel=1e-2)
+
+
+def test_episodes_that_end_with_a_reward_carry_it():
     rewards, discounts = ([0.0] * 9 + [1.0]) * 50, ([1.0] * 9 + [0.0]) * 50
-    found = average_reward(seen_after(rewards, discounts), 1.0)
-    assert found == pytest.approx(0.1, rel=1e-2)
+    assert seen_after(rewards, discounts, gamma=1.0).unit == pytest.approx(1, rel=1e-2)
 
 
 def test_nothing_seen_is_no_unit():
-    assert unit_of(seen_after([0.0] * 3, [1.0] * 3), 0.99) == 0
+    assert seen_after([0.0] * 3, [1.0] * 3).unit == 0
 
 
 def transitions(factor: float, number: int = 16) -> Transition:
@@ -76,7 +79,7 @@ def transitions(factor: float, number: int = 16) -> Transition:
 
 @cache
 def trained(factor: float):
-    agent = seeker.make(seeker.Config(), Discrete(5), 2)
+    agent = stable_dqn.make(stable_dqn.Config(hidden=(8,)), Discrete(5), 2)
     learner, batch = agent.init(jax.random.key(0)), transitions(factor)
     update = jax.jit(agent.update)
     for i in range(len(batch.reward)):
@@ -96,7 +99,7 @@ def test_powers_of_two_change_no_bit_of_what_is_learned(factor):
     one, other = (agent.inspect(x, jnp.int32(3)) for x in (plain, scaled))
     np.testing.assert_array_equal(one["policy"], other["policy"])
     np.testing.assert_array_equal(one["q"] * factor, other["q"])  # shown in the environment's units
-    np.testing.assert_array_equal(one["ell"] * factor, other["ell"])
+    np.testing.assert_array_equal(one["greedy"] * factor, other["greedy"])
 
 
 @pytest.mark.parametrize("factor", [0.01, 100.0])
@@ -108,9 +111,12 @@ def test_other_factors_change_it_by_rounding(factor):
 
 
 def test_a_new_unit_leaves_values_what_they_were():
-    """Without the change of the tables they would be a hundred times what they were."""
+    """Without the change of the heads they would be a hundred times what they were."""
     _, learner = trained(1.0)
-    still = seeker.make(seeker.Config(lr_codes=1e-12), Discrete(5), 2)  # Adam moves nothing
+    inner = learner.inner._replace(average=learner.inner.q.params)  # an average that stands still
+    learner = learner._replace(inner=inner)
+    config = stable_dqn.Config(hidden=(8,), lr=1e-12)  # Adam moves nothing
+    still = stable_dqn.make(config, Discrete(5), 2)
     names = ("q", "greedy")
     before = twin.everywhere(still, learner, 5)
     surprise = jax.tree.map(lambda x: x[0], transitions(1.0))._replace(reward=jnp.float32(1000.0))
@@ -120,5 +126,5 @@ def test_a_new_unit_leaves_values_what_they_were():
     assert metrics["unit"] == after.unit > 100 * learner.unit
     later = twin.everywhere(still, after, 5)
     for name in names:
-        assert np.abs(before[name]).max() > 0.1
+        assert np.abs(before[name]).max() > 1e-3
         np.testing.assert_allclose(before[name], later[name], rtol=1e-5, atol=1e-6)

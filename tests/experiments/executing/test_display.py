@@ -11,7 +11,7 @@ from isl.experiments.spec import RunSpec
 from isl.status import Status
 
 
-def shown(tmp_path, task, rows):
+def shown(tmp_path, task, rows, **more):
     """The lines of the display at the end; rows: (status, solved episode, best return)."""
     display = Display(tmp_path)
     out = io.StringIO()
@@ -19,6 +19,7 @@ def shown(tmp_path, task, rows):
     display.plan(0, RunSpec(task, "isl", {}, 1000), tuple(range(len(rows))))
     for seed, (status, solved, best) in enumerate(rows):
         summary = {"solved_episode": solved, "best_return": best, "episodes": 1000}
+        summary |= {name: values[seed] for name, values in more.items()}
         run = SimpleNamespace(status=status, problem="", summary=summary)
         display.finished_before(0, seed, run)
     display.results()
@@ -45,8 +46,27 @@ def test_a_seed_that_diverged_unsolved_counts_too(tmp_path):
     )
 
 
+def test_a_warning_is_printed_at_once_and_once(tmp_path):
+    display, out = Display(tmp_path), io.StringIO()
+    display._console = Console(file=out, width=200, markup=False)
+    display.plan(0, RunSpec("deep_sea/5", "isl", {}, 1000), (0,))
+    numbers = dict.fromkeys(("episodes", "steps", "goal_visits", "steps_per_second"), 1)
+    unknown = dict.fromkeys(("solved_episode", "greedy_return", "best_greedy_return"))
+    event = {"seed": 0, "status": "running", "best_return": 0.0, **unknown, **numbers}
+    for message in ("", "values are diverging", "values are diverging"):
+        display.progress(0, event | {"message": message})
+    assert out.getvalue().count("deep_sea/5 isl seed 0: values are diverging\n") == 1
+
+
 def test_tasks_without_a_goal_are_summed_up_by_their_best_return(tmp_path):
     rows = [(Status.DONE, None, best) for best in (100.0, 300.0, 200.0)]
     text = shown(tmp_path, "cartpole_swingup/3", rows)
     assert "3 of 3 seeds done, median best return 200 (100–300)" in text
     assert "goal visits" not in text
+
+
+def test_the_greedy_return_is_told_where_it_was_evaluated(tmp_path):
+    rows = [(Status.DONE, None, 1.0)] * 3
+    greedy = {"greedy_return": [0.1, None, 0.3], "best_greedy_return": [0.9, None, 0.7]}
+    assert "; greedy return: last 0.2, best 0.8\n" in shown(tmp_path, "deep_sea/5", rows, **greedy)
+    assert "greedy return" not in shown(tmp_path, "deep_sea/5", rows)

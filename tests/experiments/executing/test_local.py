@@ -179,6 +179,7 @@ def test_many_runs_are_shown_in_few_lines(tmp_path, capsys, monkeypatch):
     plan = Plan([Job(spec, (seed,)) for seed in range(600)], tmp_path)
     event = {"steps": 9, "best_return": 0.1, "goal_visits": 0, "solved_episode": None}
     event |= {"steps_per_second": 1e3, "message": ""}
+    event |= {"greedy_return": None, "best_greedy_return": None}
     for number in range(300):
         assert plan.take(spec.task) is not None
         for episodes, status in ((10, "running"), (50, "running"), (100, "done")):

@@ -2,6 +2,7 @@
 
 import importlib.util
 import socket
+import subprocess
 from pathlib import Path
 
 import psutil
@@ -13,9 +14,9 @@ from isl.experiments.executing import ray, ray_task
 from isl.experiments.executing.plan import Job, Plan, Settings
 from isl.experiments.spec import resolve
 from isl.status import Status
-from isl.storage import run_folder, store
+from isl.storage import files, run_folder, store, tensorboard
 from tests.support import ray_nodes
-from tests.support.sweeps import command, finish, hashes, start, tree, wait_for
+from tests.support.sweeps import ISL, command, finish, hashes, start, tree, wait_for
 
 pytestmark = pytest.mark.slow  # starts Ray
 
@@ -55,11 +56,11 @@ def elsewhere(tmp_path, monkeypatch):
 
     monkeypatch.setattr(ray_task.os, "chdir", lambda folder: None)
 
-    def run(board: Plan, stop_after=10**9):
+    def run(board: Plan, stop_after=10**9, **wanted):
         monkeypatch.setattr(ray_task, "Reporter", lambda hub: ReporterHere(stop_after))
         (job,) = board.jobs
         begun = {seed: ray_task.pack(path) for seed, path in job.paths(board.root).items()}
-        message = board.message(0, Settings()) | {"folder": "/"}
+        message = board.message(0, Settings(**wanted)) | {"folder": "/"}
         return ray_task.run_task(message, "t", [begun] if any(begun.values()) else [], None)
 
     return run
@@ -91,6 +92,46 @@ def test_results_are_shipped_from_a_node_that_does_not_see_the_folder(job, tmp_p
     assert len(hashes(here)) == 2
 
 
+def comparable(path):
+    """What is in a run's folder, by name; of timings only that they are there."""
+    found = {}
+    for file in sorted(path.rglob("*")):
+        name = str(file.relative_to(path))
+        if file.is_file() and file.suffix in (".parquet", ".safetensors"):
+            found[name] = file.read_bytes()
+        elif name.startswith("tensorboard/"):
+            rows = tensorboard.read(file.parent)
+            found[name] = [(row.step, *row.values) for row in rows]
+        elif name == "config.json":
+            found[name] = {k: v for k, v in files.read_json(file).items() if k in EQUAL}
+        elif file.suffix == ".json":
+            found[name] = sorted(files.read_json(file))
+        elif file.is_file():
+            found[name] = None
+    return found
+
+
+EQUAL = ("task", "agent", "seed", "config_hash", "config")  # of config.json, wherever it was made
+WRITTEN = {
+    *(".lock", "config.json", "episodes.parquet", "summary.json", "DONE.json"),
+    *("checkpoint/final.safetensors", "tensorboard/events.out.tfevents.000000000000"),
+}
+TASKS = {"deep_sea/3": "snapshots.safetensors", "cartpole_swingup/0": "probes.safetensors"}
+
+
+@pytest.mark.parametrize(("task", "beliefs"), TASKS.items())
+def test_all_that_a_local_run_writes_is_shipped(tmp_path, elsewhere, task, beliefs):
+    from isl.experiments.running.runner import run_cohort
+
+    job = Job(resolve(task, "tests.support.counting_agent", {}, episodes=50), (3,))
+    run_cohort(job.spec, [3], tmp_path / "local", snapshots=True)
+    board = Plan([job], tmp_path / "here")
+    ray._receive(board, 0, elsewhere(board, snapshots=True))
+    local = comparable(job.paths(tmp_path / "local")[3])
+    assert local.keys() == WRITTEN | {beliefs}
+    assert comparable(job.paths(tmp_path / "here")[3]) == local
+
+
 def test_results_are_written_in_place_where_the_folder_is(job, tmp_path, elsewhere):
     board = Plan([job], tmp_path / "here")
     (tmp_path / "here" / ray_task.marker("t")).touch()
@@ -101,7 +142,8 @@ def test_results_are_written_in_place_where_the_folder_is(job, tmp_path, elsewhe
 
 
 def test_a_shipped_file_cannot_leave_its_folder(tmp_path):
-    for name in ("../x", "/etc/x", "checkpoint/../../x", "run.py", "checkpoint/x.safetensors"):
+    strange = ("../x.json", "/etc/x.json", "checkpoint/../../x.json", "run.py", ".lock", "a/b.json")
+    for name in strange:
         with pytest.raises(DamagedFile, match="no file of a run"):
             ray_task.unpack(tmp_path / "run", {name: b"x"})
     assert not list(tmp_path.iterdir())
@@ -159,6 +201,27 @@ def test_a_ray_of_our_own_is_reachable_from_here_only(tmp_path):
     left = [p for p in psutil.process_iter(["name"]) if p.pid not in before]
     assert not [p for p in left if "raylet" in p.info["name"] or "gcs" in p.info["name"]]
     assert not list((tmp_path / "ray").glob(".ray-*"))
+
+
+@needs_ray
+def test_nodes_that_do_not_see_the_folder_ship_all_that_a_local_run_writes(tmp_path):
+    """Two nodes of a real cluster, to whom the results' folder is empty and not ours."""
+    out = tmp_path / "ray"
+    out.mkdir()
+    if subprocess.run([*ray_nodes.HIDING, out, "true"], capture_output=True).returncode:
+        pytest.skip("only root can hide a folder from a process")
+    options = "--agents tests.support.counting_agent --episodes 50 --snapshots"
+    wanted = [*TASKS, *options.split()]
+    finish([*ISL, "sweep", *wanted, "--out", tmp_path / "local"])
+    with ray_nodes.cluster(hidden=out) as (address, environment, _):
+        more = ["--executor", "ray", "--ray-address", address, "--out", out]
+        finish([*ISL, "sweep", *wanted, *more], env=environment)
+    runs = [run.path.relative_to(out) for run in store.scan(out)]
+    assert len(runs) == 2
+    for run in runs:
+        local = comparable(tmp_path / "local" / run)
+        assert local.keys() > WRITTEN
+        assert comparable(out / run) == local
 
 
 @needs_ray

@@ -8,16 +8,17 @@ from isl.experiments.running.runner import run_cohort
 from isl.experiments.spec import RunSpec, resolve
 from isl.status import Status
 from isl.storage import run_folder, store
+from isl.training.evaluations import Wish
 
 pytestmark = pytest.mark.slow  # trains runs again and again
 
 SMALL = {"hidden": [8, 8], "batch_size": 8, "learning_starts": 20, "replay_capacity": 200}
 
 
-def digests(root, spec, seed):
+def digests(root, spec, seed, *more):
     path = run_folder.run_path(root, spec.to_dict(), seed)
-    final = sorted((path / "checkpoint").iterdir())[-1]
-    return [hashlib.sha256(p.read_bytes()).hexdigest() for p in (path / "episodes.parquet", final)]
+    names = ("episodes.parquet", "checkpoint/final.safetensors", *more)
+    return [hashlib.sha256((path / name).read_bytes()).hexdigest() for name in names]
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +42,7 @@ def test_a_finished_run_says_what_happened(spec, whole):
     assert run.summary["steps"] == 900 * 5
     assert (episodes["length"] == 5).all()
     assert run.summary["goal_visits"] == episodes["goal_visits"][-1]
+    assert run.summary["message"] == ""  # its values were possible all the time
     assert run_folder.verify(path) == []
 
 
@@ -102,29 +104,62 @@ def test_divergence_ends_one_run_and_names_its_update(tmp_path):
     spec = resolve(
         "deep_sea/3", "tests.support.counting_agent", {"diverge_at": 700}, episodes=10_000
     )
-    assert run_cohort(spec, [0], tmp_path) == {0: Status.DIVERGED}
+    assert run_cohort(spec, [0], tmp_path, wish=Wish(every=400)) == {0: Status.DIVERGED}
     run = store.read_run(run_folder.run_path(tmp_path, spec.to_dict(), 0))
     assert run.status is Status.DIVERGED
     assert "update 700" in run.summary["message"]
+    evaluated = run_folder.read_evaluations(run.path)["steps"]  # before it diverged
+    assert 0 < evaluated[-1] < run.summary["steps"]
+
+
+def test_values_beyond_what_is_possible_mark_the_run_killed_or_not(tmp_path):
+    """It goes on to its budget, so that no record changes, and ends as diverged."""
+    hyper = {"doubling": 250.0, "updates": 20}
+    spec = resolve("deep_sea/3", "tests.support.growing_agent", hyper, episodes=120)
+
+    class PowerCut(BaseException):
+        pass
+
+    told = []
+
+    def cut(progress):
+        told.append(progress.message)
+        if len(told) == 6:
+            raise PowerCut
+
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    assert run_cohort(spec, [0], whole) == {0: Status.DIVERGED}
+    with pytest.raises(PowerCut):
+        run_cohort(spec, [0], parts, listener=cut, checkpoint_seconds=0)
+    assert ("values diverge" in told[-1], told[0]) == (True, "")  # said while it happens
+    assert run_cohort(spec, [0], parts) == {0: Status.DIVERGED}
+    assert digests(parts, spec, 0) == digests(whole, spec, 0)
+    first, second = (
+        store.read_run(run_folder.run_path(root, spec.to_dict(), 0)) for root in (whole, parts)
+    )
+    assert first.summary["message"] == second.summary["message"]
+    assert "values diverge; lower lr" in first.summary["message"]
+    assert first.summary["episodes"] == 120
 
 
 def test_cohorts_pad_and_part_without_changing_bits(tmp_path):
     """Width 2 holds seeds (0, 1), (1, padding), or seeds that a crash left at different steps."""
     spec = resolve("deep_sea/3", "tests.support.counting_agent", {}, episodes=1_500, cohort_width=2)
     roots = [tmp_path / name for name in ("together", "apart", "parted")]
-    run_cohort(spec, [0, 1], roots[0])
+    wish = Wish(every=700, episodes=2)
+    run_cohort(spec, [0, 1], roots[0], wish=wish)
     for seed in (1, 0):
-        run_cohort(spec, [seed], roots[1])
+        run_cohort(spec, [seed], roots[1], wish=wish)
     calls = []
 
     def stop():
         calls.append(1)
         return len(calls) > 2
 
-    run_cohort(spec, [1], roots[2], should_stop=stop)
-    assert run_cohort(spec, [0, 1], roots[2]) == {0: Status.DONE, 1: Status.DONE}
+    run_cohort(spec, [1], roots[2], should_stop=stop, wish=wish)
+    assert run_cohort(spec, [0, 1], roots[2], wish=wish) == {0: Status.DONE, 1: Status.DONE}
     for seed in (0, 1):
-        first, *others = (digests(root, spec, seed) for root in roots)
+        first, *others = (digests(root, spec, seed, "evaluations.parquet") for root in roots)
         assert others == [first, first]
 
 

@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from gymnasium.spaces import Box, Space
 
 from isl.agents.base import Agent, Item, Metrics, Target, Transition
+from isl.agents.wrappers.expand_observations import map_transitions
 from isl.envs.spaces import is_image
 from isl.errors import UsageError
 
@@ -103,10 +104,8 @@ def normalise(statistics: Statistics, obs: jax.Array) -> jax.Array:
 def _normalise_all(statistics: Statistics, items: Any) -> Any:
     """`items` with every transition in it normalised."""
 
-    def one(part: Any) -> Any:
-        if not isinstance(part, Transition):
-            return part
+    def one(part: Transition) -> Transition:
         obs, next_obs = (normalise(statistics, x) for x in (part.obs, part.next_obs))
         return part._replace(obs=obs, next_obs=next_obs)
 
-    return jax.tree.map(one, items, is_leaf=lambda part: isinstance(part, Transition))
+    return map_transitions(one, items)

@@ -1,12 +1,14 @@
-"""Rewards in units of the rewards that the agent sees, as an agent around an agent.
+"""Rewards in units of the returns that the agent sees, as an agent around an agent.
 
-The replay keeps rewards as they came; an update sees them divided by the unit of that moment,
+The replay keeps rewards as they came; an update sees them divided by the unit of that moment, the
+largest that
 
-    4 · max( Ē|r|,  max |r| · (1 − γ·Ē discount) )
+    max( |r|,  Ē|r| / (1 − γ·Ē discount) )
 
-four times what a step pays or costs on average. The second term is for a reward that has been found
-but not yet found again: what it will be per step, once every episode ends with it. It has no
-constant that carries a dimension, so with all rewards times c it is exactly c times as large.
+has been: a reward, or what an episode carries on average, discounted, if that is more. It is the
+largest and not the present one because κ is in this unit. An agent that avoids a cost would
+otherwise see less of it, explore less for it, and avoid it more. The unit has no constant that
+carries a dimension, so with all rewards times c it is exactly c times as large.
 """
 
 from __future__ import annotations
@@ -20,8 +22,8 @@ import jax.numpy as jnp
 from isl.agents.base import Agent, Item, Metrics, Target, Transition
 
 NEARLY = 0.01  # a change of the unit by less is not worth rescaling what was learned
-REWARDS = 4.0  # average ones, that make a unit: docs/your-environment.md says why
 MEMORY = 10_000  # steps that the averages are over: behaviour changes, and its returns with it
+FORGOTTEN = 100_000  # steps with rewards over which a return that does not come back fades
 IN_UNITS = ("q", "greedy", "ell", "value")  # of what an agent believes: what scales with rewards
 
 
@@ -29,7 +31,7 @@ class Seen(NamedTuple):
     """What the unit is made from."""
 
     steps: jax.Array
-    largest: jax.Array  # max |r|, forgotten as the averages are
+    unit: jax.Array  # 0 before the first reward
     size: jax.Array  # Ē |r|
     discount: jax.Array  # Ē discount: 1 less the share of steps that end an episode
 
@@ -47,8 +49,7 @@ def in_units(agent: Agent, gamma: float, rescale: Callable[[Any, jax.Array], Any
     """
 
     def init(key: jax.Array) -> Learner:
-        zero = jnp.float32(0)
-        return Learner(agent.init(key), Seen(zero, zero, zero, zero), zero)
+        return Learner(agent.init(key), nothing_seen(), jnp.float32(0))
 
     def begin_episode(learner: Learner, key: jax.Array) -> Any:
         return agent.begin_episode(learner.inner, key)
@@ -63,17 +64,17 @@ def in_units(agent: Agent, gamma: float, rescale: Callable[[Any, jax.Array], Any
 
     def observe(learner: Learner, transition: Transition, key: jax.Array) -> tuple[Learner, Item]:
         inner, item = agent.observe(learner.inner, transition, key)
-        seen = include(learner.seen, transition.reward, transition.discount)
+        seen = include(learner.seen, transition.reward, transition.discount, gamma)
         return learner._replace(inner=inner, seen=seen), item
 
     def update(
         learner: Learner, target: Target, batch: Item, key: jax.Array
     ) -> tuple[Learner, Metrics]:
-        old, new = learner.unit, unit(learner.seen, gamma)
+        old, new = learner.unit, learner.seen.unit
         changed = jnp.abs(new - old) > NEARLY * old
         new = jnp.where(changed, new, old)
-        factor = jnp.where(old > 0, old / _or_one(new), 1.0)
-        inner = jax.lax.cond(changed, lambda: rescale(learner.inner, factor), lambda: learner.inner)
+        factor = jnp.where(changed & (old > 0), old / _or_one(new), 1.0)
+        inner = rescale(learner.inner, factor)  # cheaper than a branch, which copies the learner
         inner, metrics = agent.update(inner, target, _divided(batch, _or_one(new)), key)
         return learner._replace(inner=inner, unit=new), metrics | {"unit": new}
 
@@ -90,27 +91,34 @@ def in_units(agent: Agent, gamma: float, rescale: Callable[[Any, jax.Array], Any
     )
 
 
-def include(seen: Seen, reward: jax.Array, discount: jax.Array) -> Seen:
-    """One more step; averages are plain at first, then forget beyond `MEMORY` steps."""
+def nothing_seen() -> Seen:
+    """Before the first step."""
+    zero = jnp.float32(0)
+    return Seen(zero, zero, zero, zero)
+
+
+def include(seen: Seen, reward: jax.Array, discount: jax.Array, gamma: float) -> Seen:
+    """One more step; averages are plain at first, then forget beyond `MEMORY` steps.
+
+    Steps without a reward say nothing about the size of rewards. If the unit faded over them, the
+    rewards of the replay would grow beyond what a float holds.
+    """
     steps = seen.steps + 1
     share = 1 / jnp.minimum(steps, MEMORY)
-    size = jnp.abs(reward)
-    return Seen(
-        steps,
-        jnp.maximum(seen.largest * (1 - 1 / MEMORY), size),
-        seen.size + share * (size - seen.size),
-        seen.discount + share * (discount - seen.discount),
-    )
+    size = seen.size + share * (jnp.abs(reward) - seen.size)
+    going_on = seen.discount + share * (discount - seen.discount)
+    carried = size / jnp.maximum(1 - gamma * going_on, 1 / steps)
+    kept = seen.unit * jnp.where(reward == 0, 1.0, 1 - 1 / FORGOTTEN)
+    unit = jnp.maximum(kept, jnp.maximum(jnp.abs(reward), carried))
+    return Seen(steps, unit, size, going_on)
 
 
-def unit(seen: Seen, gamma: float) -> jax.Array:
-    """0 before the first reward."""
-    ending = jnp.maximum(1 - gamma * seen.discount, 1 / jnp.maximum(seen.steps, 1))
-    return REWARDS * jnp.maximum(seen.size, seen.largest * ending)
+def known_unit(seen: Seen) -> jax.Array:
+    """The unit, or 1 before the first reward: then everything is 0, in any unit."""
+    return _or_one(seen.unit)
 
 
 def _or_one(x: jax.Array) -> jax.Array:
-    """Before the first reward everything is 0, in any unit."""
     return jnp.where(x > 0, x, 1.0)
 
 

@@ -8,7 +8,9 @@ from collections.abc import Sequence
 
 import psutil
 
-WORKER = "isl.experiments.executing.worker"  # the module that a worker's process runs
+# The modules that workers' processes run.
+WORKER = "isl.experiments.executing.worker"
+TRIAL_WORKER = "isl.paper.trial_worker"
 
 
 def available() -> list[int]:
@@ -30,7 +32,7 @@ def _workers() -> Counter[int]:
     found: Counter[int] = Counter()
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []  # None where it is not ours to read
-        if WORKER in words and "--core" in words[:-1]:
+        if {WORKER, TRIAL_WORKER} & set(words) and "--core" in words[:-1]:
             core = words[words.index("--core") + 1]
             found[int(core) if core.isdecimal() else -1] += 1
     return found

@@ -33,6 +33,8 @@ _MEASURED = (
     "goal_visits",
     "solved_episode",
     "steps_per_second",
+    "greedy_return",
+    "best_greedy_return",
     "message",
 )
 _TROUBLE = (Status.FAILED, Status.DIVERGED, Status.DAMAGED)
@@ -88,6 +90,8 @@ class Display:
         summary = run.summary or {}
         for name in ("episodes", "steps", "best_return", "goal_visits", "solved_episode"):
             setattr(row, name, summary.get(name) or getattr(row, name))
+        row.greedy_return = summary.get("greedy_return")
+        row.best_greedy_return = summary.get("best_greedy_return")
         row.message = summary.get("message") or row.message
         row.steps_per_second = summary.get("env_steps_per_second", 0.0)
         row.seconds = summary.get("wall_seconds")
@@ -112,8 +116,11 @@ class Display:
         row = self._rows[job, event["seed"]]
         first = row.position == 0
         row.status = Status(event["status"])
+        news = event["message"] if event["message"] != row.message else ""
         for name in _MEASURED:
             setattr(row, name, event[name])
+        if news and not row.status.is_final:  # what ends a run is said with the results
+            self._print(f"{row.name}: {news}")
         if first:
             row.began, row.began_at = time.monotonic(), row.position
         few = len(self._rows) <= MOST_ROWS
@@ -210,7 +217,8 @@ class Display:
             elif best:
                 middle = quantile(best, 0.5)
                 measured += f", median best return {middle:.4g} ({best[0]:.4g}–{best[-1]:.4g})"
-            lines.append(f"{task} {who} [{config}]: {measured}")
+            greedy = _greedy_text(finished)
+            lines.append(f"{task} {who} [{config}]: {measured}{greedy}")
         return lines
 
     def _of(self, job: int) -> list[Row]:
@@ -267,3 +275,12 @@ class Display:
                 cells += [str(row.goal_visits), str(row.solved_episode or "")]
             table.add_row(*cells, *([] if final else [row.eta]))
         return table
+
+
+def _greedy_text(rows: list[Row]) -> str:
+    """Medians over seeds of the greedy policy's return; nothing of runs without evaluations."""
+    last = [row.greedy_return for row in rows if row.greedy_return is not None]
+    best = [row.best_greedy_return for row in rows if row.best_greedy_return is not None]
+    if not last:
+        return ""
+    return f"; greedy return: last {quantile(last, 0.5):.4g}, best {quantile(best, 0.5):.4g}"

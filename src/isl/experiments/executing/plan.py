@@ -35,6 +35,8 @@ class Settings(NamedTuple):
     snapshots: bool = False
     checkpoint_seconds: float | None = None  # between checkpoints; None: the runner's
     step_timeout: float | None = None  # of one step of a Python environment
+    eval_every: int | None = None  # steps of training between evaluations; None: the usual
+    eval_episodes: int = 0  # of a greedy evaluation; 0: none are made
 
 
 @dataclass(frozen=True)

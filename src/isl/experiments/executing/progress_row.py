@@ -26,6 +26,8 @@ class Row:
     goal_visits: int = 0
     solved_episode: int | None = None
     steps_per_second: float = 0.0
+    greedy_return: float | None = None  # of the last evaluation, and of the best one
+    best_greedy_return: float | None = None
     seconds: float | None = None  # that it took, once it is done
     message: str = ""
     said: float = 0.0  # when a line about it was last printed
@@ -71,6 +73,8 @@ class Row:
         if has_goal(self.spec.task):
             solved = f", solved at episode {self.solved_episode}" if self.solved_episode else ""
             parts.append(f"{self.goal_visits} goal visits{solved}")
+        if self.greedy_return is not None:
+            parts.append(f"greedy return {self.greedy_return:.4g}")
         parts.append(f"{self.steps_per_second:,.0f} steps/s")
         if self.eta:
             parts.append(f"{self.eta} left")

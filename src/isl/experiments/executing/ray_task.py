@@ -20,9 +20,10 @@ from isl.storage import files, run_folder
 
 REPORT_SECONDS = 1.0  # between two words to the one who asked for the runs
 Content = dict[str, bytes]  # the files of a run's folder by their names
+# Everything that a run writes, whatever it is called, but for its lock and unfinished files.
 _SHIPPED = re.compile(
-    r"(?:config|summary|failure|DONE)\.json|episodes\.parquet|(?:snapshots|probes)\.safetensors"
-    r"|checkpoint/(?:final|step-\d{12})\.safetensors"
+    r"(?:checkpoint/)?[A-Za-z][\w-]*\.(?:json|parquet|safetensors)"
+    r"|tensorboard/events\.out\.tfevents\.\d{12}"
 )
 
 

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from isl.errors import CannotWrite, DamagedFile, EnvironmentFault, UsageError
+from isl.training import program_cache
 from isl.training.python_envs.step_limit import Board, StepLimit
 
 XLA_FLAGS = "--xla_cpu_multi_thread_eigen=false"  # one thread: same bits on any number of cores
@@ -37,9 +38,7 @@ def prepare_process(core: int | None) -> None:
     os.environ["XLA_FLAGS"] = " ".join([*(flag for flag in flags if flag != XLA_FLAGS), XLA_FLAGS])
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS"):
         os.environ.setdefault(name, "1")
-    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "isl" / "xla"
-    os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(cache))
-    os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.5")
+    os.environ.update(program_cache.variables())
 
 
 def main() -> int:
@@ -105,6 +104,7 @@ def perform(
     from isl.experiments.running.seed_run import Progress
     from isl.experiments.spec import RunSpec
     from isl.storage import run_folder
+    from isl.training.evaluations import Wish
 
     def listener(progress: Progress) -> None:
         send({"event": "progress", "job": job["job"], **progress._asdict()})
@@ -121,6 +121,7 @@ def perform(
             snapshots=job["snapshots"],
             checkpoint_seconds=CHECKPOINT_SECONDS if seconds is None else seconds,
             limit=None if timeout is None else StepLimit(timeout, board),
+            wish=Wish(job["eval_every"], job["eval_episodes"]),
         )
         ended = {str(seed): status.value for seed, status in outcome.items()}
         return {"event": "end", "job": job["job"], "outcome": ended}

@@ -79,14 +79,19 @@ class BeliefRecorder:
         """
         if self.moments.pass_by(parts):
             self._keep(learner(), episodes)
+            if self.moments.too_many(len(self._taken["episode"])):
+                self._taken = {name: kept[1::2] for name, kept in self._taken.items()}
+
+    def end(self, learner: Callable[[], Any], last_episode: int) -> None:
+        """Keep what the learner believes at the end of a run, if the last moment was before it."""
+        if not self._taken["episode"] or self._taken["episode"][-1] < last_episode:
+            self._keep(learner(), last_episode)
 
     def _keep(self, learner: Any, episodes: int) -> None:
         found = jax.device_get(self._inspect(learner, self._obs))
         row = {name: found[name] for name in BELIEFS if name in found} | self._more()
         for name, value in (row | {"episode": np.int64(episodes)}).items():
             self._taken[name].append(np.asarray(value, self._empty[name].dtype))
-        if self.moments.too_many(len(self._taken["episode"])):
-            self._taken = {name: kept[1::2] for name, kept in self._taken.items()}
 
     def _more(self) -> dict[str, Any]:
         return {}

@@ -13,6 +13,7 @@ from isl import agents, envs
 from isl.agents.base import Agent
 from isl.envs import spaces
 from isl.envs.base import Environment
+from isl.envs.encoded import encoded
 from isl.errors import UsageError
 from isl.experiments.spec import RunSpec
 from isl.storage import checkpoint, files, store
@@ -30,7 +31,8 @@ def _prepare(config: bytes) -> Programs:
     env = spec.environment()
     _check_facts(env)
     agent = spec.make_agent(env.observation_space, env.num_actions)
-    return Programs(env, agent, spec.cohort_width)
+    read = encoded(env, spec.reading(env.observation_space))
+    return Programs(read, agent, spec.cohort_width)
 
 
 def _spec(config: bytes) -> RunSpec:
@@ -53,14 +55,14 @@ def _check_facts(env: Environment) -> None:
 
 def host_agent(spec: RunSpec, observations: spaces.Observations, num_actions: int) -> Agent:
     """Seeds that follow in the same process share the agent, and so what is compiled for it."""
-    seen = files.canonical_json(spaces.describe(observations.seen))
-    return _host_agent(files.canonical_json(spec.to_dict()), seen, num_actions)
+    space = files.canonical_json(observations.describe())
+    return _host_agent(files.canonical_json(spec.to_dict()), space, num_actions)
 
 
 @lru_cache(maxsize=8)
-def _host_agent(config: bytes, seen: bytes, num_actions: int) -> Agent:
+def _host_agent(config: bytes, described: bytes, num_actions: int) -> Agent:
     spec = _spec(config)
-    space = spaces.from_description(files.parse_json(Path("space"), seen))
+    space = spaces.from_description(files.parse_json(Path("space"), described))
     return spec.make_agent(space, num_actions)
 
 

@@ -24,10 +24,13 @@ from isl.storage import run_folder, store
 from isl.storage.tensorboard import RunLog
 from isl.training.compiled_loop import CompiledLoop
 from isl.training.episodes import Episodes
+from isl.training.evaluations import NO_EVALUATIONS, Wish
+from isl.training.greedy import CompiledPlayer, PythonPlayer
 from isl.training.host.loop import HostLoop
 from isl.training.loop import Loop, Steps, joined, not_finite
 from isl.training.python_envs.envs import PythonEnvs
 from isl.training.python_envs.step_limit import StepLimit
+from isl.training.watch import Watch
 
 CHECKPOINT_SECONDS = 30.0
 
@@ -43,7 +46,7 @@ class _Conduct:
     limit: StepLimit | None
 
 
-# Eight parameters: five of them are independent wishes of a caller, each with a default.
+# Nine parameters: six of them are independent wishes of a caller, each with a default.
 # Many parameters: whoever runs a cohort by hand, as tests do, sets one or two of them by name.
 def run_cohort(
     spec: RunSpec,
@@ -55,6 +58,7 @@ def run_cohort(
     snapshots: bool = False,
     checkpoint_seconds: float = CHECKPOINT_SECONDS,
     limit: StepLimit | None = None,
+    wish: Wish = NO_EVALUATIONS,
 ) -> dict[int, Status]:
     """Bring every seed to its end, or to a checkpoint if asked to stop.
 
@@ -67,6 +71,7 @@ def run_cohort(
         snapshots: record what the agent believes over training (compiled tasks only).
         checkpoint_seconds: between two checkpoints.
         limit: of a step of a Python environment, which can hang; a compiled task cannot.
+        wish: how often the greedy policy is evaluated; no bit of training depends on it.
 
     Returns:
         How each seed stands. RUNNING means that another process is at work on it.
@@ -87,7 +92,7 @@ def run_cohort(
                 outcome[seed] = store.read_run(path).status
                 continue
             run_folder.start(path, config)
-            todo.append(SeedRun(spec, seed, path, Episodes.of(spec.task)))
+            todo.append(SeedRun(spec, seed, path, Episodes.of(spec.task), wish))
         if todo:
             loops = _compiled_loops if spec.timesteps is None else _host_loops
             for loop, runs in loops(spec, todo, conduct):
@@ -95,6 +100,7 @@ def run_cohort(
                     for run in runs:
                         log = RunLog(run.path, run.budget, run.done, loop.steps)
                         run.log = logs.enter_context(contextlib.closing(log))
+                        run.watch = Watch(loop, spec.hyper, state=run.watched)
                     _drive(loop, runs, conduct)
         outcome.update({run.seed: run.status for run in todo})
     return outcome
@@ -110,6 +116,7 @@ def _compiled_loops(
     for run in runs:
         if conduct.snapshots:
             run.snapshots = beliefs.recorder(programs.env, programs.agent)
+        run.evaluations.player = CompiledPlayer(programs.agent, programs.env, run.seed)
         found = run.load(fresh)
         groups.setdefault(run.episodes.steps, []).append((run, found))
     for steps, members in groups.items():
@@ -128,14 +135,20 @@ def _host_loops(
     import gymnasium
 
     for run in runs:
-        made = [gymnasium.make(spec.task)]
-        with contextlib.closing(PythonEnvs(made, spec.task, run.seed, conduct.limit)) as envs:
+        made = gymnasium.make(spec.task)
+        reading = spec.reading(made.observation_space)
+        python_envs = PythonEnvs([made], spec.task, run.seed, conduct.limit, reading)
+        with contextlib.closing(python_envs) as envs:
             agent = host_agent(spec, envs.observations, envs.actions.number)
             loop = HostLoop(agent, envs, spec.task, run.seed)
+            make = partial(gymnasium.make, spec.task)
+            player = PythonPlayer(agent, make, spec.task, run.seed, conduct.limit, spec.reading)
+            run.evaluations.player = player
             found = run.load(loop)
             if found is not None:
                 loop.restore_all([found])
-            yield loop, [run]
+            with contextlib.closing(player):
+                yield loop, [run]
 
 
 def _drive(loop: Loop, runs: list[SeedRun], conduct: _Conduct) -> None:
@@ -152,10 +165,11 @@ def _drive(loop: Loop, runs: list[SeedRun], conduct: _Conduct) -> None:
         elapsed = max(loop.seconds - seconds, 1e-9)
         for position, run in active.items():
             run.seconds += loop.seconds - seconds
-            run.episodes.add(steps[position])
+            run.see(loop, position, steps[position])
             steps_per_second = len(steps[position].reward) / elapsed
             run.write_log(loop, position, steps_per_second)
             _judge(loop, position, run)
+            run.evaluate(loop, position)
             if run.status is not Status.RUNNING:
                 run.finish(loop, position)
             conduct.listener(run.progress(steps_per_second, (loop.updates - updates) / elapsed))
@@ -173,7 +187,7 @@ def _judge(loop: Loop, position: int, run: SeedRun) -> None:
         run.status = Status.DIVERGED
         run.message = not_finite(diverged, loop.agent.schedule, run.spec.task)
     elif run.is_over:
-        run.status = Status.DONE
+        run.status = Status.DIVERGED if run.watch and run.watch.diverged else Status.DONE
 
 
 def _chunk(loop: Loop, active: dict[int, SeedRun]) -> dict[int, Steps]:

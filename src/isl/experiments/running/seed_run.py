@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -17,8 +18,10 @@ from isl.storage import checkpoint, run_folder
 from isl.storage.episodes import table
 from isl.storage.tensorboard import RunLog
 from isl.training.episodes import GOAL_VISITS_TO_SOLVE, Episodes
-from isl.training.loop import Loop
+from isl.training.evaluations import Evaluations, Wish
+from isl.training.loop import Loop, Steps
 from isl.training.scalars import scalars
+from isl.training.watch import Watch
 
 
 class Progress(NamedTuple):
@@ -33,6 +36,9 @@ class Progress(NamedTuple):
     solved_episode: int | None
     steps_per_second: float
     updates_per_second: float
+    greedy_return: float | None  # mean of the last evaluation
+    best_greedy_return: float | None  # and of the best one
+    best_greedy_steps: int | None
     message: str = ""
 
 
@@ -50,12 +56,18 @@ class SeedRun:
     seed: int
     path: Path
     episodes: Episodes
+    wish: Wish  # how often the greedy policy is evaluated
     snapshots: Snapshots | Probes | None = None
     log: RunLog | None = None
+    watch: Watch | None = None
+    watched: dict[str, Any] | None = None  # what the watch knew at the checkpoint
     seconds: float = 0.0  # of computing, without compilation
     status: Status = Status.RUNNING
     message: str = ""
     measured: dict[str, Any] = field(default_factory=dict)  # once it has ended
+
+    def __post_init__(self) -> None:
+        self.evaluations = Evaluations(self.wish, self.budget, self.spec.timesteps is None)
 
     @property
     def budget(self) -> int:
@@ -78,12 +90,15 @@ class SeedRun:
         learner = jax.eval_shape(loop.agent.init, jax.random.key(0))
         snaps = self.snapshots.template() if self.snapshots is not None else {}
         records = (self.episodes.state(), self.episodes.columns_template())
-        found = checkpoint.latest(self.path, (learner, loop.template(), records, snaps))
+        rest = (learner, loop.template(), records, snaps)
+        # Before its first evaluation a run has no best policy, nor had runs without evaluations.
+        found = checkpoint.latest(self.path, (*rest, learner), (*rest, None))
         if found is None:
             return None
-        (learner, state, records, snaps), meta = found
+        (learner, state, records, snaps, best), meta = found
+        self.evaluations.restore(meta.get("evaluations", []), best)
         self.episodes.restore(*records)
-        self.seconds = meta["seconds"]
+        self.seconds, self.watched = meta["seconds"], meta.get("watch")
         if self.snapshots is not None:
             self.snapshots.restore(snaps)
         return learner, state
@@ -92,15 +107,35 @@ class SeedRun:
         """Write a checkpoint."""
         snaps = self.snapshots.state() if self.snapshots is not None else {}
         records = (self.episodes.state(), self.episodes.columns())
-        state = (loop.learner_of(position), loop.state(position), records, snaps)
-        meta = {"kind": "running", "seconds": self.seconds}
+        best = self.evaluations.best_learner
+        state = (loop.learner_of(position), loop.state(position), records, snaps, best)
+        meta = {"kind": "running", "seconds": self.seconds, "evaluations": self.evaluations.state()}
+        if self.watch is not None:
+            meta["watch"] = self.watch.state()
         checkpoint.save(self.path, loop.steps, state, meta)
+
+    def see(self, loop: Loop, position: int, steps: Steps) -> None:
+        """Record the next steps."""
+        self.episodes.add(steps)
+        if self.watch is not None:
+            self.watch.see(loop, steps, position)
+            self.message = self.watch.message
 
     def write_log(self, loop: Loop, position: int, steps_per_second: float) -> None:
         """A row for TensorBoard, if one is due."""
         if self.log is not None and loop.updates and self.log.due(self.done):
             row = scalars(loop, self.episodes, steps_per_second, position)
-            self.log.add(self.done, loop.steps, row)
+            seen = {} if self.watch is None else self.watch.scalars()
+            self.log.add(self.done, loop.steps, row | seen)
+
+    def evaluate(self, loop: Loop, position: int) -> None:
+        """Play greedily if that is due, and at the end of the run."""
+        if self.status is Status.DIVERGED:
+            return
+        learner, over = partial(loop.learner_of, position), self.status is Status.DONE
+        row = self.evaluations.look(learner, loop.steps, self.episodes.finished, over)
+        if row is not None and self.log is not None:
+            self.log.note(loop.steps, row.scalars)
 
     def finish(self, loop: Loop, position: int) -> None:
         """Results first, the final parameters, then the manifest that makes the run count."""
@@ -113,7 +148,9 @@ class SeedRun:
         self.measured = measures(frame, spec.task)
         run_folder.write_episodes(self.path, frame)
         checkpoint.save_final(self.path, loop.learner_of(position), {"kind": "final"})
+        self._write_evaluations()
         if self.snapshots is not None:
+            self.snapshots.end(partial(loop.learner_of, position), count)
             self.snapshots.write(self.path, count)
         seconds = max(self.seconds, 1e-9)
         run_folder.finish(
@@ -125,6 +162,7 @@ class SeedRun:
                 "status": self.status.value,
                 "message": self.message,
                 **self.measured,
+                **self._greedy(),
                 "wall_seconds": self.seconds,
                 "env_steps_per_second": loop.steps / seconds,
                 "updates_per_second": loop.updates / seconds,
@@ -147,8 +185,24 @@ class SeedRun:
             **now,
             steps_per_second=steps_per_second,
             updates_per_second=updates_per_second,
+            **self._greedy(),
             message=self.message,
         )
+
+    def _write_evaluations(self) -> None:
+        rows, best = self.evaluations.rows, self.evaluations.best
+        named = {} if best is None else best._asdict()
+        learner = self.evaluations.best_learner
+        run_folder.write_evaluations(self.path, [row._asdict() for row in rows], named, learner)
+
+    def _greedy(self) -> dict[str, Any]:
+        """The last and the best evaluation, in a few numbers."""
+        rows, best = self.evaluations.rows, self.evaluations.best
+        return {
+            "greedy_return": rows[-1].return_mean if rows else None,
+            "best_greedy_return": None if best is None else best.return_mean,
+            "best_greedy_steps": None if best is None else best.steps,
+        }
 
 
 def measures(frame: pl.DataFrame, task: str) -> dict[str, Any]:

@@ -1,50 +1,49 @@
 // What an agent believes: maps over a grid with a slider over training, and one state's majorant.
 "use strict";
 
-const MAP_COLOURS = [[13, 22, 66], [36, 59, 120], [70, 96, 128], [110, 128, 130], [155, 160, 116], [205, 195, 92], [253, 231, 76]];
-
-function colourAt(share) {
-  const place = Math.min(1, Math.max(0, share)) * (MAP_COLOURS.length - 1);
-  const low = Math.min(MAP_COLOURS.length - 2, Math.floor(place));
-  return MAP_COLOURS[low].map((c, i) => Math.round(c + (place - low) * (MAP_COLOURS[low + 1][i] - c)));
-}
+const MOVE = 160; // milliseconds between two moments of a film
 
 function decode(text, kind) {
   const bytes = Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
   return new kind(bytes.buffer);
 }
 
+// A choice of runs, one of which is looked into. Each look is a new `Inside`: nothing is left of the last one.
 class Beliefs {
   constructor(host, items) {
-    this.host = host;
-    this.items = items;
-    const bar = element("div", { class: "controls" }, host);
     if (items.length > 1) {
+      const bar = element("div", { class: "controls" }, host);
       const pick = element("select", { "aria-label": "run", class: "pick-run" }, element("label", {}, bar, "run "));
       items.forEach((item, i) => element("option", { value: i }, pick, item.title));
-      pick.addEventListener("change", () => this.show(Number(pick.value)));
+      pick.addEventListener("change", () => this.show(items[Number(pick.value)]));
     }
-    this.body = element("div", {}, host);
-    this.show(0);
+    this.body = element("div", { class: "inside" }, host);
+    this.show(items[0]);
   }
 
-  show(index) {
-    this.stop();
-    const item = this.items[index];
+  show(item) {
+    if (this.inside) this.inside.stop();
+    this.body.replaceChildren();
+    this.inside = new Inside(this.body, item);
+  }
+}
+
+class Inside {
+  constructor(host, item) {
+    this.host = host;
     this.item = item;
     this.q = decode(item.q, Float32Array);
     this.ell = item.ell ? decode(item.ell, Float32Array) : null;
     this.policy = item.policy ? decode(item.policy, Float32Array) : null;
     this.visits = item.visits ? decode(item.visits, Int32Array) : null;
-    this.kappa = item.kappa;
-    this.time = item.episodes.length >> 1; // half-way, where there is something to see
+    this.kappas = this.ell && item.kappa !== null ? this.findKappas() : null;
+    this.factor = 1; // of the run's kappa
+    this.time = item.opens;
     this.state = 0;
-    this.body.replaceChildren();
-    this.makeTime();
-    if (item.size) this.makeMaps();
-    else this.makeChoice();
-    this.picture = element("div", { class: "majorant" }, this.body);
-    this.makePicture();
+    if (item.episodes.length > 1) this.makeTime();
+    if (item.size) this.maps = new Maps(host, item, this.kinds(), (state) => this.nameOf(state), (state) => { this.state = state; this.refresh(); });
+    else if (item.labels.length > 1) this.makeChoice();
+    this.makePicture(element("div", { class: "majorant" }, host));
     this.refresh();
   }
 
@@ -54,128 +53,80 @@ class Beliefs {
     return Array.from(values.subarray(from, from + actions));
   }
 
-  // What the maps show of a state: the agent's own policy and value unless it has a majorant.
-  solve(state, time = this.time, kappa = this.kappa) {
+  // The kappa of each moment; null if the agent's policy is not the one that its l and q have for any kappa.
+  findKappas() {
+    const { episodes, states, kappa } = this.item;
+    if (!this.policy) return episodes.map(() => kappa);
+    const rowsAt = (time) => Array.from({ length: states }, (_, state) => ({ q: this.row(this.q, state, time), ell: this.row(this.ell, state, time), policy: this.row(this.policy, state, time) }));
+    let [last, unexplained] = [kappa, 0];
+    const found = episodes.map((_, time) => {
+      const here = kappaOf(rowsAt(time), last);
+      if (here === null) unexplained += 1; else last = here;
+      return last;
+    });
+    return unexplained > 0.1 * found.length ? null : found;
+  }
+
+  // Policy and value of a state: the agent's own, with the majorant if it has one.
+  solve(state, time = this.time, factor = 1) {
     const q = this.row(this.q, state, time);
-    if (!this.ell || kappa === null)
-      return { policy: this.policy ? this.row(this.policy, state, time) : null, value: Math.max(...q) };
-    return solveState(q, this.row(this.ell, state, time), kappa);
+    const own = this.policy ? this.row(this.policy, state, time) : null;
+    const solved = this.kappas ? solveState(q, this.row(this.ell, state, time), this.kappas[time] * factor) : null;
+    if (!solved) return { policy: own, value: this.kappas ? NaN : Math.max(...q), hull: null };
+    return { ...solved, policy: own && factor === 1 ? own : solved.policy };
   }
 
   makeTime() {
-    const { episodes } = this.item;
-    if (episodes.length < 2) return;
-    const bar = element("div", { class: "time" }, this.body);
-    const play = element("button", { type: "button", class: "play" }, bar, "▶ play");
+    const { episodes, first_goal: goal } = this.item;
+    const bar = element("div", { class: "time" }, this.host);
+    this.play = element("button", { type: "button", class: "play" }, bar, "▶ play");
     this.slider = element("input", { type: "range", min: 0, max: episodes.length - 1, value: this.time, "aria-label": "training time", class: "time-slider" }, bar);
-    this.clock = element("output", {}, bar);
-    this.slider.addEventListener("input", () => { this.stop(); this.time = Number(this.slider.value); this.refresh(); });
-    play.addEventListener("click", () => {
+    this.clock = element("output", { class: "clock" }, bar);
+    const move = (time) => { this.stop(); this.time = time; this.slider.value = time; this.refresh(); };
+    this.slider.addEventListener("input", () => move(Number(this.slider.value)));
+    if (goal !== null) {
+      const back = element("button", { type: "button", class: "first-goal" }, bar, `first ${goal.name}: episode ${formatNumber(goal.episode)}`);
+      back.addEventListener("click", () => move(this.item.opens));
+    }
+    this.play.addEventListener("click", () => {
       if (this.timer) return this.stop();
-      if (this.time === episodes.length - 1) this.time = -1;
-      play.textContent = "❚❚ pause";
+      if (this.time === episodes.length - 1) move(0);
+      this.play.textContent = "❚❚ pause";
       this.timer = setInterval(() => {
         if (this.time >= episodes.length - 1) return this.stop();
         this.time += 1;
         this.slider.value = this.time;
         this.refresh();
-      }, 160);
+      }, MOVE);
     });
-    this.play = play;
   }
 
   stop() {
-    if (this.timer) clearInterval(this.timer);
+    if (!this.timer) return;
+    clearInterval(this.timer);
     this.timer = null;
-    if (this.play) this.play.textContent = "▶ play";
+    this.play.textContent = "▶ play";
   }
 
-  mapValues(name, state, time) {
-    if (name === "visits") return Math.log10(1 + this.visits[time * this.item.states + state]);
-    if (name === "ell") return Math.max(...this.row(this.ell, state, time));
-    const solved = this.solve(state, time, this.item.kappa);
-    if (name === "value") return solved.value;
-    return solved.policy[this.item.right[state]];
-  }
-
-  makeMaps() {
+  kinds() {
     const { item } = this;
-    const value = this.ell && item.kappa !== null ? "value v*" : "largest q̂";
-    const names = [];
-    if (this.visits) names.push(["visits", "visits, log₁₀(1 + n)"]);
-    if (this.ell) names.push(["ell", "largest ℓ"]);
-    names.push(["value", value]);
-    if (item.right && (this.policy || (this.ell && item.kappa !== null))) names.push(["right", "P(right)"]);
-    const grid = element("div", { class: "maps" }, this.body);
-    this.maps = names.map(([name, title]) => {
-      const figure = element("figure", {}, grid);
-      element("figcaption", {}, figure, title);
-      const canvas = element("canvas", { role: "img", "aria-label": `${title} over the grid`, class: `map map-${name}` }, figure);
-      const scale = element("div", { class: "scale" }, figure);
-      const [low, high] = name === "right" ? [0, 1] : this.range(name);
-      element("span", {}, scale, formatNumber(low));
-      element("canvas", { class: "ramp", width: 64, height: 1 }, scale);
-      element("span", {}, scale, formatNumber(high));
-      const ramp = scale.querySelector("canvas").getContext("2d");
-      for (let i = 0; i < 64; i++) { ramp.fillStyle = `rgb(${colourAt(i / 63)})`; ramp.fillRect(i, 0, 1, 1); }
-      const said = element("div", { class: "said" }, figure, " ");
-      const cellAt = (event) => {
-        const frame = canvas.getBoundingClientRect();
-        const column = Math.floor(((event.clientX - frame.left) / frame.width) * item.size);
-        const row = Math.floor(((event.clientY - frame.top) / frame.height) * item.size);
-        return item.cells.indexOf(row * item.size + column);
-      };
-      canvas.addEventListener("pointermove", (event) => {
-        const state = cellAt(event);
-        said.textContent = state < 0 ? " " : `${this.nameOf(state)}: ${formatNumber(this.mapValues(name, state, this.time))}`;
-      });
-      canvas.addEventListener("pointerleave", () => { said.textContent = " "; });
-      canvas.addEventListener("click", (event) => {
-        const state = cellAt(event);
-        if (state >= 0) { this.state = state; this.refresh(); }
-      });
-      return { name, canvas, low, high };
-    });
-    element("p", { class: "hint" }, this.body, "Click a cell to see its majorant below. Cells above the diagonal cannot be reached.");
+    const kinds = [];
+    const ends = (low, high) => [formatNumber(low), formatNumber(high)];
+    if (this.visits) kinds.push({ name: "visits", title: "visits, log₁₀(1 + n)", about: "n: visits to the cell so far.", ends, valueOf: (state, time) => Math.log10(1 + this.visits[time * item.states + state]) });
+    if (this.ell) kinds.push({ name: "ell", title: "largest ℓ", about: `ℓ: ${this.meaningOfEll()}; here of the most uncertain action.`, ends, valueOf: (state, time) => Math.max(...this.row(this.ell, state, time)) });
+    const value = this.kappas ? { title: "value v*", about: "v*: the value of π*, the agent's policy." } : { title: "largest q̂", about: "q̂: the estimated return of an action; here of the best one." };
+    kinds.push({ name: "value", ...value, ends, valueOf: (state, time) => this.solve(state, time).value });
+    if (item.right && (this.policy || this.kappas)) kinds.push({ name: "right", title: "P(right)", about: "The probability that the agent goes right, as the treasure needs it; white: either way.", range: [0, 1], ends: () => ["0: left", "1: right"], valueOf: (state, time) => { const { policy } = this.solve(state, time); return policy ? policy[item.right[state]] : NaN; } });
+    return kinds;
   }
 
-  range(name) {
-    let [low, high] = [Infinity, -Infinity];
-    for (let time = 0; time < this.item.episodes.length; time++)
-      for (let state = 0; state < this.item.states; state++) {
-        const value = this.mapValues(name, state, time);
-        if (value < low) low = value;
-        if (value > high) high = value;
-      }
-    return [name === "visits" ? 0 : low, high > low ? high : low + 1];
-  }
-
-  drawMaps() {
-    const { size, cells, states } = this.item;
-    const dark = getComputedStyle(document.documentElement).getPropertyValue("--card");
-    for (const { name, canvas, low, high } of this.maps || []) {
-      const unit = Math.max(4, Math.floor(360 / size));
-      canvas.width = canvas.height = unit * size;
-      const pen = canvas.getContext("2d");
-      pen.fillStyle = dark;
-      pen.fillRect(0, 0, canvas.width, canvas.height);
-      for (let state = 0; state < states; state++) {
-        const [row, column] = [Math.floor(cells[state] / size), cells[state] % size];
-        pen.fillStyle = `rgb(${colourAt((this.mapValues(name, state, this.time) - low) / (high - low))})`;
-        pen.fillRect(column * unit, row * unit, unit, unit);
-      }
-      const [row, column] = [Math.floor(cells[this.state] / size), cells[this.state] % size];
-      pen.lineWidth = Math.max(2, unit / 7);
-      pen.strokeStyle = "#ff5a3c";
-      pen.strokeRect(column * unit + 1, row * unit + 1, unit - 2, unit - 2);
-    }
+  meaningOfEll() {
+    return this.kappas ? "a bound on the error of q̂" : "the spread of the agent's estimates of q̂";
   }
 
   makeChoice() {
-    const { labels } = this.item;
-    if (labels.length < 2) return;
-    const pick = element("select", { class: "pick-state" }, element("label", {}, this.body, "observation "));
-    labels.forEach((label, i) => element("option", { value: i }, pick, label));
+    const pick = element("select", { class: "pick-state" }, element("label", {}, this.host, "observation "));
+    this.item.labels.forEach((label, i) => element("option", { value: i }, pick, label));
     pick.addEventListener("change", () => { this.state = Number(pick.value); this.refresh(); });
   }
 
@@ -184,82 +135,93 @@ class Beliefs {
     return size ? `row ${Math.floor(cells[state] / size)}, column ${cells[state] % size}` : labels[state];
   }
 
-  makePicture() {
-    const { item } = this;
-    this.heading = element("h4", { class: "state-name" }, this.picture);
-    const sides = element("div", { class: "sides" }, this.picture);
+  makePicture(host) {
+    this.heading = element("h4", { class: "state-name" }, host);
+    const sides = element("div", { class: "sides" }, host);
     this.plot = element("div", { class: "plot" }, sides);
-    const right = element("div", { class: "beside" }, sides);
-    if (this.ell && item.kappa !== null) {
-      const label = element("label", { class: "kappa" }, right, "κ ");
-      const slider = element("input", { type: "range", min: -5, max: 5, step: 0.05, value: 0, class: "kappa-slider", "aria-label": "kappa" }, label);
-      this.kappaText = element("output", { class: "kappa-value" }, label);
-      slider.addEventListener("input", () => { this.kappa = item.kappa * 2 ** Number(slider.value); this.drawPicture(); });
-      const back = element("button", { type: "button" }, label, "back to the run's");
-      back.addEventListener("click", () => { slider.value = 0; this.kappa = item.kappa; this.drawPicture(); });
-    }
-    this.table = element("table", { class: "actions" }, right);
-    this.value = element("p", { class: "hint" }, right);
-    if (this.ell && item.kappa !== null)
-      element("p", { class: "hint" }, right, "Each action is a point (ℓ, ℓ·q̂); the line is their least concave majorant from the origin. Its corners are the Pareto optimal actions, the only ones that π* takes. A small κ is greedy, a large κ goes for the largest ℓ.");
+    const beside = element("div", { class: "beside" }, sides);
+    if (this.kappas) this.makeKappa(beside);
+    this.table = element("table", { class: "actions" }, element("div", { class: "scroll" }, beside));
+    this.value = element("p", { class: "value" }, beside);
+    const meanings = ["q̂: the estimated return of an action.", ...(this.ell ? [`ℓ: ${this.meaningOfEll()}.`] : []), ...(this.policy || this.kappas ? ["π: the probability that the agent takes it."] : [])];
+    element("p", { class: "hint" }, beside, meanings.join(" "));
+    if (this.kappas)
+      element("p", { class: "hint" }, beside, "Each action is a point (ℓ, ℓ·q̂), and the line is their least concave majorant from the origin. ○ Pareto optimal: a corner of the line, π* takes it. ∗ below the line: π* never takes it. The area of a disc is π. κ is the temperature: a small κ is greedy, a large κ goes for the largest ℓ.");
+  }
+
+  makeKappa(host) {
+    const bar = element("div", { class: "kappa" }, host);
+    const label = element("label", {}, bar, "κ ");
+    const slider = element("input", { type: "range", min: -5, max: 5, step: 0.05, value: 0, class: "kappa-slider", "aria-label": "kappa" }, label);
+    this.kappaText = element("output", { class: "kappa-value" }, label);
+    slider.addEventListener("input", () => { this.factor = 2 ** Number(slider.value); this.drawPicture(); });
+    const back = element("button", { type: "button", class: "own-kappa" }, bar, "back to the run's κ");
+    back.addEventListener("click", () => { slider.value = 0; this.factor = 1; this.drawPicture(); });
   }
 
   refresh() {
-    if (this.clock) this.clock.textContent = `episode ${this.item.episodes[this.time]}`;
-    this.drawMaps();
+    const { episodes } = this.item;
+    if (this.clock) this.clock.textContent = `episode ${formatNumber(episodes[this.time])} of ${formatNumber(episodes[episodes.length - 1])}`;
+    if (this.maps) this.maps.draw(this.time, this.state);
     this.drawPicture();
   }
 
   actionName(action) {
-    const { right, action_names: names } = this.item;
-    if (right) return right[this.state] === action ? "right" : "left";
-    return names ? names[action] : `action ${action}`;
+    const { right, actions } = this.item;
+    if (!right) return `action ${action}`;
+    return right[this.state] === action ? "right" : actions === 2 ? "left" : `action ${action}`;
   }
 
   drawPicture() {
-    const solved = this.solve(this.state);
+    const solved = this.solve(this.state, this.time, this.factor);
     const q = this.row(this.q, this.state);
     const ell = this.ell ? this.row(this.ell, this.state) : null;
+    const moved = this.kappas && this.factor !== 1;
     this.heading.textContent = this.nameOf(this.state);
-    if (this.kappaText) this.kappaText.textContent = formatNumber(this.kappa);
+    if (this.kappaText) this.kappaText.textContent = formatNumber(this.kappas[this.time] * this.factor);
     this.table.replaceChildren();
     const head = element("tr", {}, element("thead", {}, this.table));
-    for (const name of ["action", "q̂", ...(ell ? ["ℓ"] : []), "π", ""]) element("th", {}, head, name);
+    for (const name of ["action", "q̂", ...(ell ? ["ℓ"] : []), ...(solved.policy ? [moved ? "π* at this κ" : "π", ""] : [])]) element("th", {}, head, name);
     const body = element("tbody", {}, this.table);
     q.forEach((value, action) => {
       const row = element("tr", {}, body);
-      element("td", {}, row, this.actionName(action));
+      element("td", {}, row, (solved.hull ? (solved.pareto[action] ? "○ " : "∗ ") : "") + this.actionName(action));
       element("td", {}, row, formatNumber(value));
       if (ell) element("td", {}, row, formatNumber(ell[action]));
-      const pi = solved.policy ? solved.policy[action] : null;
-      element("td", { class: "pi" }, row, pi === null ? "–" : pi.toFixed(3));
-      const cell = element("td", { class: "share" }, row);
-      element("div", { class: "share-bar", style: `width:${((pi || 0) * 100).toFixed(1)}%` }, cell);
+      if (!solved.policy) return;
+      const pi = solved.policy[action];
+      element("td", { class: "pi" }, row, isNumber(pi) ? pi.toFixed(3) : "–");
+      element("div", { class: "share-bar", style: `width:${((isNumber(pi) ? pi : 0) * 100).toFixed(1)}%` }, element("td", { class: "share" }, row));
     });
-    this.value.textContent = `${solved.hull ? "v*" : "largest q̂"} = ${formatNumber(solved.value)}`;
+    this.value.textContent = `${this.kappas ? "v*" : "largest q̂"} = ${formatNumber(solved.value)}`;
     this.plot.replaceChildren();
     if (solved.hull) this.drawMajorant(solved, q, ell);
-    else element("p", { class: "hint" }, this.plot, "This agent has no ℓ and κ, hence no majorant.");
+    else element("p", { class: "hint" }, this.plot, this.whyNoMajorant(q));
+  }
+
+  whyNoMajorant(q) {
+    if (!q.every(isNumber) || this.kappas) return "Not all of the numbers here are finite: the run diverged.";
+    if (this.ell && this.item.kappa !== null) return "No κ gives the recorded policy from these q̂ and ℓ, hence no majorant.";
+    return "No majorant: this agent does not act by ℓ and κ, as ISL and Seeker do.";
   }
 
   drawMajorant(solved, q, ell) {
-    const width = Math.max(280, this.plot.clientWidth || 460);
+    const width = Math.max(240, this.plot.clientWidth || 460);
     const height = Math.min(340, width * 0.72);
     const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": "majorant" }, this.plot);
-    const box = { left: 62, right: width - 60, top: 16, bottom: height - 44 };
+    const box = { left: 68, right: width - 60, top: 16, bottom: height - 44 };
     const heights = q.map((value, action) => value * ell[action]);
-    const x = makeScale([0, ...ell], false, box.left, box.right, 0.02);
-    const y = makeScale([0, ...heights], false, box.bottom, box.top, 0.12);
-    Chart.prototype.axes.call({ spec: { categories: [], x_label: "ℓ", y_label: "ℓ · q̂" } }, svg, box, x, y);
-    const at = solved.hull.map((point) => `${x.scale(point.ell)},${y.scale(point.height)}`);
-    element("path", { d: `M${at.join("L")}`, fill: "none", stroke: "var(--s0)", "stroke-width": 2.4, class: "hull" }, svg);
-    drawMark(svg, "dot", x.scale(0), y.scale(0), 3, "var(--muted)");
+    const x = makeScale([0, ...ell], box.left, box.right, { pad: 0.02, room: 5 });
+    const y = makeScale([0, ...heights], box.bottom, box.top, { pad: 0.12, room: 5 });
+    drawAxes(svg, box, x, y, { x_label: "ℓ", y_label: "ℓ · q̂" });
+    const at = solved.hull.map((point) => [x.scale(point.ell), y.scale(point.height)]);
+    element("path", { d: joined(at), fill: "none", stroke: "var(--s0)", "stroke-width": 2.4, class: "hull" }, svg);
     q.forEach((_, action) => {
       const [px, py] = [x.scale(ell[action]), y.scale(heights[action])];
-      // The area of the disc is the probability.
-      element("circle", { cx: px, cy: py, r: 4 + 16 * Math.sqrt(solved.policy[action]), fill: "var(--s1)", class: "probability" }, svg);
-      drawMark(svg, solved.pareto[action] ? "dot" : "cross", px, py, 4.4, solved.pareto[action] ? "var(--s0)" : "var(--muted)");
-      element("text", { x: px + 10, y: py - 9, class: "end", fill: "currentColor" }, svg, this.actionName(action));
+      element("circle", { cx: px, cy: py, r: 18 * Math.sqrt(Math.max(0, solved.policy[action]) || 0), fill: "var(--s1)", class: "probability" }, svg);
+      drawMark(svg, solved.pareto[action] ? "ring" : "asterisk", px, py, 4.4, solved.pareto[action] ? "var(--s0)" : "var(--muted)");
+      const beside = solved.pareto[action] ? { x: px + 10, y: py - 9 } : { x: px - 8, y: py + 14, "text-anchor": "end" };
+      element("text", { ...beside, class: "end", fill: "currentColor" }, svg, this.actionName(action));
     });
   }
 }

@@ -22,63 +22,45 @@ function styleOf(index) {
   };
 }
 
+// A mark has one meaning on the whole page: dot, square and cross say how many seeds solved a task,
+// ring and asterisk whether an action is Pareto optimal, a dash is one run; the others are agents'.
+const MARKS = {
+  cross: (s) => `M${-s},${-s}L${s},${s}M${-s},${s}L${s},${-s}`,
+  dash: (s) => `M${-s},0H${s}`,
+  asterisk: (s) => `M${-s},0H${s}M${-s / 2},${-s * 0.87}L${s / 2},${s * 0.87}M${-s / 2},${s * 0.87}L${s / 2},${-s * 0.87}`,
+  plus: (s) => `M${-s},0H${s}M0,${-s}V${s}`,
+  triangle: (s) => `M0,${-s}L${s},${s}H${-s}Z`,
+  wedge: (s) => `M0,${s}L${s},${-s}H${-s}Z`,
+  diamond: (s) => `M0,${-s * 1.25}L${s * 1.25},0L0,${s * 1.25}L${-s * 1.25},0Z`,
+  star: (s) => `M${Array.from({ length: 10 }, (_, i) => [i % 2 ? s * 0.6 : s * 1.4, (i * Math.PI) / 5]).map(([r, a]) => `${(r * Math.sin(a)).toFixed(2)},${(-r * Math.cos(a)).toFixed(2)}`).join("L")}Z`,
+};
+const OPEN_MARKS = ["cross", "dash", "asterisk", "plus"];
+
 function drawMark(parent, kind, x, y, size, colour) {
-  const shared = { stroke: colour, "stroke-width": 1.6, fill: "none", class: `mark ${kind}` };
-  const line = (d, more = {}) => element("path", { ...shared, d, ...more }, parent);
-  const s = size;
-  if (kind === "dot") return element("circle", { ...shared, cx: x, cy: y, r: s, fill: colour }, parent);
+  const shared = { stroke: colour, "stroke-width": OPEN_MARKS.includes(kind) ? 2.2 : 1.6, class: `mark ${kind}` };
+  if (kind === "dot") return element("circle", { ...shared, cx: x, cy: y, r: size, fill: colour }, parent);
+  if (kind === "ring") return element("circle", { ...shared, cx: x, cy: y, r: size, fill: "var(--card)" }, parent);
   if (kind === "square")
-    return element("rect", { ...shared, x: x - s, y: y - s, width: 2 * s, height: 2 * s, fill: "var(--card)" }, parent);
-  if (kind === "cross") return line(`M${x - s},${y - s}L${x + s},${y + s}M${x - s},${y + s}L${x + s},${y - s}`, { "stroke-width": 2.4 });
-  if (kind === "plus") return line(`M${x - s},${y}H${x + s}M${x},${y - s}V${y + s}`, { "stroke-width": 2.4 });
-  if (kind === "triangle") return line(`M${x},${y - s}L${x + s},${y + s}H${x - s}Z`, { fill: colour });
-  return line(`M${x},${y - s * 1.2}L${x + s * 1.2},${y}L${x},${y + s * 1.2}L${x - s * 1.2},${y}Z`, { fill: colour });
+    return element("rect", { ...shared, x: x - size, y: y - size, width: 2 * size, height: 2 * size, fill: "var(--card)" }, parent);
+  const fill = OPEN_MARKS.includes(kind) ? "none" : colour;
+  return element("path", { ...shared, d: MARKS[kind](size), transform: `translate(${x} ${y})`, fill }, parent);
 }
 
-function niceTicks(low, high, count) {
-  const rough = (high - low) / Math.max(1, count);
-  const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 2.5, 5, 10].map((f) => f * power).find((s) => s >= rough) || rough;
-  const ticks = [];
-  for (let t = Math.ceil(low / step - 1e-9) * step; t <= high + step * 1e-9; t += step) ticks.push(Math.abs(t) < step * 1e-9 ? 0 : t);
-  return ticks;
+// Stretches of neighbouring points that all have a place: a line is not drawn over a gap.
+function stretches(points, hasPlace) {
+  const found = [];
+  let open = false;
+  points.forEach((point, i) => {
+    if (!hasPlace(i)) { open = false; return; }
+    if (!open) found.push([]);
+    found[found.length - 1].push(point);
+    open = true;
+  });
+  return found;
 }
 
-function logTicks(low, high) {
-  const ticks = [];
-  const wide = high / low > 200;
-  for (let e = Math.floor(Math.log10(low)); e <= Math.ceil(Math.log10(high)); e++)
-    for (const f of wide ? [1] : [1, 2, 5]) {
-      const t = f * 10 ** e;
-      if (t >= low * 0.999 && t <= high * 1.001) ticks.push(t);
-    }
-  return ticks;
-}
-
-function formatNumber(value) {
-  if (value === 0) return "0";
-  const size = Math.abs(value);
-  if (size >= 1e5 || size < 1e-3) return value.toExponential(1).replace("e+", "e");
-  return String(+value.toPrecision(4));
-}
-
-function makeScale(values, log, from, to, pad) {
-  let low = Math.min(...values);
-  let high = Math.max(...values);
-  if (log) {
-    if (low === high) [low, high] = [low / 2, high * 2];
-    const margin = (high / low) ** pad;
-    [low, high] = [low / margin, high * margin];
-    const scale = (v) => from + ((Math.log(Math.max(v, low * 1e-3)) - Math.log(low)) / Math.log(high / low)) * (to - from);
-    return { scale, ticks: logTicks(low, high), low, high };
-  }
-  if (low === high) [low, high] = [low - 0.5, high + 0.5];
-  const margin = (high - low) * pad;
-  [low, high] = [low - margin, high + margin];
-  return { scale: (v) => from + ((v - low) / (high - low)) * (to - from), ticks: niceTicks(low, high, 6), low, high };
-}
-
-const extent = (list) => list.filter((v) => v !== null && Number.isFinite(v));
+const shortened = (name, most) => (name.length > most ? name.slice(0, most - 1) + "…" : name);
+const joined = (points) => "M" + points.map(([px, py]) => `${px.toFixed(1)},${py.toFixed(1)}`).join("L");
 
 class Chart {
   constructor(host, spec) {
@@ -130,10 +112,13 @@ class Chart {
         this.draw();
       });
     };
-    const positive = (key) => this.spec.series.every((s) => extent(s[key]).every((v) => v > 0));
-    if (positive("x") && !this.spec.categories.length) toggle("log x", "logX");
-    if (positive("y") && positive("low")) toggle("log y", "logY");
-    toggle("bands", "bands");
+    // A logarithm needs values above 0, and two of them to say more than a line of numbers does.
+    const positive = (values) => { const span = spanOf(values); return span && span[0] > 0 && span[1] > span[0]; };
+    const all = (...keys) => this.spec.series.flatMap((s) => keys.flatMap((key) => s[key]));
+    const seeds = this.spec.series.flatMap((s) => s.runs.map((run) => run[1]));
+    if (!this.spec.categories.length && !this.spec.range_x && positive(all("x"))) toggle("log x", "logX");
+    if (!this.spec.range_y && positive([...all("y", "low", "high"), ...seeds])) toggle("log y", "logY");
+    if (spanOf(all("low"))) toggle("bands", "bands");
     if (this.seeds) toggle("seeds", "seeds");
   }
 
@@ -141,104 +126,105 @@ class Chart {
     const old = this.figure.querySelector("svg");
     if (old) old.remove();
     this.targets = [];
-    const width = Math.max(280, this.figure.clientWidth || 700);
+    const width = Math.max(240, this.figure.clientWidth || 700);
     const narrow = width < 560;
     const rows = this.spec.kind === "intervals";
     const shown = this.spec.series.filter((s) => !this.hidden.has(s.name) && s.x.length);
-    const height = rows ? 62 + 34 * Math.max(1, shown.length) : narrow ? 270 : 360;
+    const height = rows ? 62 + 34 * Math.max(1, shown.length) : narrow ? 280 : 360;
     const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${this.spec.title}. ${this.spec.caption}` });
     this.figure.insertBefore(svg, this.tip);
     this.svg = svg;
     if (!shown.length) {
-      element("text", { x: width / 2, y: height / 2, "text-anchor": "middle", class: "axis" }, svg, "nothing selected");
-      return;
-    }
-    if (rows) this.drawIntervals(svg, shown, width, height, narrow);
+      const why = this.spec.series.some((s) => s.x.length) ? "nothing selected" : "no number to draw";
+      element("text", { x: width / 2, y: height / 2, "text-anchor": "middle", class: "axis" }, svg, why);
+    } else if (rows) this.drawIntervals(svg, shown, width, height, narrow);
     else this.drawLines(svg, shown, width, height, narrow);
     this.halo = element("circle", { r: 8, class: "halo", visibility: "hidden" }, svg);
   }
 
-  axes(svg, box, x, y) {
-    for (const tick of y ? y.ticks : []) {
-      const at = y.scale(tick);
-      element("line", { x1: box.left, x2: box.right, y1: at, y2: at, class: "grid" }, svg);
-      element("text", { x: box.left - 7, y: at + 4, "text-anchor": "end", class: "axis" }, svg, formatNumber(tick));
+  drawLines(svg, shown, width, height, narrow) {
+    const { spec } = this;
+    const ends = !narrow && !spec.categories.length;
+    const longest = Math.max(...shown.map((s) => Math.min(16, s.name.length)));
+    const box = { left: 64, right: width - (ends ? (spec.bars ? 42 : 18) + longest * 6.6 : 12), top: spec.ceiling === null ? 22 : 38, bottom: height - 44 };
+    if (spec.categories.length) box.bottom -= slantOf(spec.categories, box).more;
+    const all = (keys) => shown.flatMap((s) => keys.flatMap((k) => s[k]));
+    const seedY = this.seeds ? shown.flatMap((s) => s.runs.map((r) => r[1])) : [];
+    const ceiling = spec.ceiling === null ? [] : [spec.ceiling];
+    const xs = spec.categories.length ? [-0.5, spec.categories.length - 0.5] : spec.range_x || all(["x"]);
+    const x = makeScale(xs, box.left, box.right, { log: this.logX, pad: spec.range_x || spec.categories.length ? 0 : spec.bars ? 0.08 : 0.03, whole: spec.whole_x, ticks: spec.ticks_x, room: Math.max(2, Math.floor((box.right - box.left) / 54)) });
+    const ys = spec.range_y || [...all(this.bands ? ["y", "low", "high"] : ["y"]), ...seedY, ...ceiling];
+    const y = makeScale(ys, box.bottom, box.top, { log: this.logY, pad: 0.05, whole: spec.whole_y });
+    drawAxes(svg, box, x, y, spec);
+    if (spec.ceiling !== null) {
+      const at = y.scale(spec.ceiling);
+      element("line", { x1: box.left, x2: box.right, y1: at, y2: at, class: "ceiling" }, svg);
+      element("line", { x1: box.left, x2: box.left + 24, y1: 11, y2: 11, class: "ceiling" }, svg);
+      element("text", { x: box.left + 30, y: 15, class: "axis" }, svg, `budget: ${formatNumber(spec.ceiling)}`);
     }
-    const names = this.spec.categories;
-    const ticks = names.length ? names.map((_, i) => i) : x.ticks;
-    const room = (box.right - box.left) / Math.max(1, ticks.length);
-    for (const tick of ticks) {
-      const at = x.scale(tick);
-      if (!names.length) element("line", { x1: at, x2: at, y1: box.top, y2: box.bottom, class: "grid" }, svg);
-      let label = names.length ? names[tick] : formatNumber(tick);
-      const most = Math.max(4, Math.floor(room / 7));
-      if (names.length && label.length > most) label = label.slice(0, most - 1) + "…";
-      element("text", { x: at, y: box.bottom + 17, "text-anchor": "middle", class: "axis" }, svg, label);
-    }
-    element("text", { x: (box.left + box.right) / 2, y: box.bottom + 36, "text-anchor": "middle", class: "label" }, svg, this.spec.x_label);
-    if (this.spec.y_label)
-      element("text", { transform: `translate(13 ${(box.top + box.bottom) / 2}) rotate(-90)`, "text-anchor": "middle", class: "label" }, svg, this.spec.y_label);
+    // Agents that have points at the same numbers stand side by side, so that none hides another.
+    const gaps = spec.ticks_x.slice(1).map((tick, i) => x.scale(tick) - x.scale(spec.ticks_x[i]));
+    const apart = spec.bars && gaps.length ? Math.min(7, (0.6 * Math.min(...gaps)) / shown.length) : 0;
+    shown.forEach((s, i) => {
+      const aside = (i - (shown.length - 1) / 2) * apart;
+      this.drawSeries(svg, s, { scale: (v) => x.scale(v) + aside }, y);
+    });
+    if (ends) this.nameEnds(svg, shown, x, y, { ...box, aside: (apart * shown.length) / 2 });
   }
 
-  drawLines(svg, shown, width, height, narrow) {
-    const longest = Math.max(...shown.map((s) => Math.min(16, s.name.length)));
-    const box = { left: 58, right: width - (narrow ? 12 : 18 + longest * 6.6), top: 12, bottom: height - 44 };
-    const all = (keys) => shown.flatMap((s) => keys.flatMap((k) => extent(s[k])));
-    const seedY = this.seeds ? shown.flatMap((s) => s.runs.map((r) => r[1])) : [];
-    const ceiling = this.spec.ceiling === null ? [] : [this.spec.ceiling];
-    const xs = this.spec.categories.length ? [-0.5, this.spec.categories.length - 0.5] : this.spec.range_x || all(["x"]);
-    const x = makeScale(xs, this.logX, box.left, box.right, this.spec.range_x || this.spec.categories.length ? 0 : 0.03);
-    const ys = [...all(this.bands ? ["y", "low", "high"] : ["y"]), ...seedY, ...ceiling];
-    const y = makeScale(this.spec.range_y || (this.logY ? ys.filter((v) => v > 0) : ys), this.logY, box.bottom, box.top, 0.05);
-    this.axes(svg, box, x, y);
-    if (this.spec.ceiling !== null) {
-      const at = y.scale(this.spec.ceiling);
-      element("line", { x1: box.left, x2: box.right, y1: at, y2: at, class: "ceiling" }, svg);
-      element("text", { x: box.left + 4, y: at - 4, class: "axis" }, svg, "budget");
+  drawSeries(svg, s, x, y) {
+    const style = styleOf(s.style);
+    const target = (px, py, text) => this.targets.push({ px, py, text, colour: style.colour });
+    const at = s.x.map((v, i) => [x.scale(v), isNumber(s.y[i]) ? y.scale(s.y[i]) : NaN]);
+    if (this.bands) {
+      const band = s.x.map((v, i) => ({ px: x.scale(v), top: y.scale(s.high[i]), bottom: y.scale(s.low[i]) }));
+      for (const part of stretches(band, (i) => isNumber(s.low[i]) && isNumber(s.high[i]))) {
+        const outline = [...part.map((p) => [p.px, p.top]), ...part.map((p) => [p.px, p.bottom]).reverse()];
+        if (part.length > 1) element("path", { d: joined(outline) + "Z", fill: style.colour, class: "band" }, svg);
+        else element("line", { x1: part[0].px, x2: part[0].px, y1: part[0].bottom, y2: part[0].top, stroke: style.colour, "stroke-width": 7, opacity: 0.25, class: "band-of-one" }, svg);
+      }
     }
-    const pointed = (s, i, px, py, text) => this.targets.push({ px, py, text, colour: styleOf(s.style).colour });
-    for (const s of shown) {
-      const style = styleOf(s.style);
-      const at = s.x.map((v, i) => [x.scale(v), s.y[i] === null ? null : y.scale(s.y[i])]);
-      if (this.bands && s.x.length > 1) {
-        const top = s.x.map((v, i) => `${x.scale(v).toFixed(1)},${y.scale(s.high[i]).toFixed(1)}`);
-        const bottom = s.x.map((v, i) => `${x.scale(v).toFixed(1)},${y.scale(s.low[i]).toFixed(1)}`).reverse();
-        element("path", { d: `M${top.join("L")}L${bottom.join("L")}Z`, fill: style.colour, class: "band" }, svg);
-      } else if (this.bands)
-        element("line", { x1: at[0][0], x2: at[0][0], y1: y.scale(s.low[0]), y2: y.scale(s.high[0]), stroke: style.colour, "stroke-width": 5, opacity: 0.3 }, svg);
-      const few = s.x.length <= 30;
-      if (this.seeds)
-        s.runs.forEach(([rx, ry, text], i) => {
-          const px = x.scale(rx) + ((i % 5) - 2) * 2.2; // apart, so that equal ones are seen
-          const py = y.scale(ry);
-          element("circle", { cx: px, cy: py, r: 2.6, fill: style.colour, class: "seed" }, svg);
-          pointed(s, i, px, py, text);
-        });
-      const known = at.filter((_, i) => !s.beyond[i]).map(([px, py]) => `${px.toFixed(1)},${py.toFixed(1)}`);
-      if (known.length) element("path", { d: "M" + known.join("L"), fill: "none", stroke: style.colour, "stroke-width": 2.2, "stroke-dasharray": style.dash, class: "line" }, svg);
-      at.forEach(([px, py], i) => {
-        if (few) drawMark(svg, s.mark[i] || style.marker, px, py, 4.2, style.colour);
-        const text = s.text[i] || `${s.name}: ${formatNumber(s.y[i])} (${formatNumber(s.low[i])} to ${formatNumber(s.high[i])}) at ${formatNumber(s.x[i])}`;
-        pointed(s, i, px, py, text);
+    if (this.seeds)
+      s.runs.forEach(([rx, ry, text], i) => {
+        if (!isNumber(ry)) return;
+        const px = x.scale(rx) + ((i % 5) - (Math.min(5, s.runs.length) - 1) / 2) * (this.spec.bars ? 1.5 : 3.2); // apart, so that equal ones are seen
+        drawMark(svg, "dash", px, y.scale(ry), 3.2, style.colour).classList.add("seed");
+        target(px, y.scale(ry), text);
       });
+    for (const part of stretches(at, (i) => isNumber(s.y[i]) && !s.beyond[i]))
+      element("path", { d: joined(part), fill: "none", stroke: style.colour, "stroke-width": 2.2, "stroke-dasharray": style.dash, class: "line" }, svg);
+    const few = s.x.length <= 30;
+    at.forEach(([px, py], i) => {
+      if (!isNumber(py)) return;
+      if (few) drawMark(svg, s.mark[i] || style.marker, px, py, 4.2, style.colour);
+      // Where the median lies beyond the budget, an arrow says that the mark is only a bound.
+      if (s.beyond[i]) element("path", { d: `M${px},${py - 7}v-12m-4,4l4,-4l4,4`, stroke: style.colour, "stroke-width": 1.8, fill: "none", class: "beyond" }, svg);
+      const band = isNumber(s.low[i]) && isNumber(s.high[i]) ? ` (${formatNumber(s.low[i])} to ${formatNumber(s.high[i])})` : "";
+      target(px, py, s.text[i] || `${s.name}: ${formatNumber(s.y[i])}${band} at ${this.spec.x_label} ${formatNumber(s.x[i])}`);
+    });
+  }
+
+  nameEnds(svg, shown, x, y, box) {
+    const ends = [];
+    for (const s of shown) {
+      const last = s.y.reduce((found, value, i) => (isNumber(value) ? i : found), -1);
+      if (last >= 0) ends.push({ s, px: x.scale(s.x[last]), py: y.scale(s.y[last]) });
     }
-    if (narrow || this.spec.categories.length) return;
-    const ends = shown.map((s) => ({ s, px: x.scale(s.x[s.x.length - 1]), py: y.scale(s.y[s.y.length - 1]) })).sort((a, b) => a.py - b.py);
     let above = -Infinity;
-    for (const end of ends) {
+    for (const end of ends.sort((a, b) => a.py - b.py)) {
       const py = Math.max(end.py + 4, above + 14);
       above = py;
       if (py > box.bottom + 8) break; // no room: the legend has them all
-      const name = end.s.name.length > 16 ? end.s.name.slice(0, 15) + "…" : end.s.name;
-      element("text", { x: Math.min(end.px + 9, box.right + 9), y: py, class: "end", fill: styleOf(end.s.style).colour }, svg, name);
+      element("text", { x: Math.min(end.px, box.right) + box.aside + 9, y: py, class: "end", fill: styleOf(end.s.style).colour }, svg, shortened(end.s.name, 16));
     }
   }
 
   drawIntervals(svg, shown, width, height, narrow) {
-    const longest = Math.max(...shown.map((s) => Math.min(narrow ? 14 : 28, s.name.length)));
-    const box = { left: 16 + longest * 7, right: width - 16, top: 8, bottom: height - 44 };
-    const x = makeScale(this.spec.range_x || shown.flatMap((s) => [s.low[0], s.high[0]]), false, box.left, box.right, 0.02);
-    this.axes(svg, box, x, null);
+    const most = narrow ? 14 : 28;
+    const longest = Math.max(...shown.map((s) => Math.min(most, s.name.length)));
+    const box = { left: 16 + longest * 7, right: width - 22, top: 8, bottom: height - 44 };
+    const x = makeScale(this.spec.range_x || shown.flatMap((s) => [s.x[0], s.low[0], s.high[0]]), box.left, box.right, { pad: 0.02, room: narrow ? 4 : 6 });
+    drawAxes(svg, box, x, null, this.spec);
     if (this.spec.reference !== null) {
       const at = x.scale(this.spec.reference);
       element("line", { x1: at, x2: at, y1: box.top, y2: box.bottom, class: "ceiling" }, svg);
@@ -246,13 +232,12 @@ class Chart {
     shown.forEach((s, row) => {
       const style = styleOf(s.style);
       const py = box.top + 17 + row * 34;
-      const px = x.scale(s.x[0]);
-      element("line", { x1: x.scale(s.low[0]), x2: x.scale(s.high[0]), y1: py, y2: py, stroke: style.colour, "stroke-width": 9, opacity: 0.32, "stroke-linecap": "round" }, svg);
-      drawMark(svg, style.marker, px, py, 5, style.colour);
-      const most = narrow ? 14 : 28;
-      const name = s.name.length > most ? s.name.slice(0, most - 1) + "…" : s.name;
-      element("text", { x: box.left - 10, y: py + 4, "text-anchor": "end", class: "axis" }, svg, name);
-      this.targets.push({ px, py, text: s.text[0], colour: style.colour });
+      element("text", { x: box.left - 10, y: py + 4, "text-anchor": "end", class: "axis" }, svg, shortened(s.name, most));
+      if (isNumber(s.low[0]) && isNumber(s.high[0]))
+        element("line", { x1: x.scale(s.low[0]), x2: x.scale(s.high[0]), y1: py, y2: py, stroke: style.colour, "stroke-width": 9, opacity: 0.32, "stroke-linecap": "round" }, svg);
+      if (!isNumber(s.x[0])) return;
+      drawMark(svg, style.marker, x.scale(s.x[0]), py, 5, style.colour);
+      this.targets.push({ px: x.scale(s.x[0]), py, text: s.text[0], colour: style.colour });
     });
   }
 
@@ -279,6 +264,32 @@ class Chart {
 
   unpoint() {
     this.tip.hidden = true;
-    if (this.halo) this.halo.setAttribute("visibility", "hidden");
+    this.halo.setAttribute("visibility", "hidden");
   }
+}
+
+// Names under a chart stand upright if they fit side by side, else they are set at a slant.
+function slantOf(names, box) {
+  const most = Math.max(...names.map((name) => Math.min(22, name.length)));
+  const slanted = most * 7 > (box.right - box.left) / names.length;
+  return { slanted, more: slanted ? Math.min(70, most * 4.2) : 0 };
+}
+
+function drawAxes(svg, box, x, y, { categories = [], x_label, y_label }) {
+  (y ? y.ticks : []).forEach((tick, i) => {
+    const at = y.scale(tick);
+    element("line", { x1: box.left, x2: box.right, y1: at, y2: at, class: "grid" }, svg);
+    element("text", { x: box.left - 7, y: at + 4, "text-anchor": "end", class: "axis tick-y" }, svg, y.labels[i]);
+  });
+  const { slanted, more } = categories.length ? slantOf(categories, box) : { slanted: false, more: 0 };
+  (categories.length ? categories.map((_, i) => i) : x.ticks).forEach((tick, i) => {
+    const at = x.scale(tick);
+    if (!categories.length) element("line", { x1: at, x2: at, y1: box.top, y2: box.bottom, class: "grid" }, svg);
+    const text = categories.length ? shortened(categories[i], 22) : x.labels[i];
+    const place = slanted ? { transform: `translate(${at + 4} ${box.bottom + 14}) rotate(-35)`, "text-anchor": "end" } : { x: at, y: box.bottom + 17, "text-anchor": "middle" };
+    element("text", { ...place, class: "axis tick-x" }, svg, text);
+  });
+  element("text", { x: (box.left + box.right) / 2, y: box.bottom + more + 36, "text-anchor": "middle", class: "label" }, svg, x_label);
+  if (y_label)
+    element("text", { transform: `translate(13 ${(box.top + box.bottom) / 2}) rotate(-90)`, "text-anchor": "middle", class: "label" }, svg, y_label);
 }

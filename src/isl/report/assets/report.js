@@ -33,9 +33,7 @@ function download(name, text) {
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
 }
 
-function start() {
-  const data = JSON.parse(document.getElementById("data").textContent);
-  palette = data.palette;
+function makeTables(data) {
   document.querySelectorAll("table.sortable").forEach(sortable);
   document.querySelectorAll("button.csv").forEach((button) => {
     button.hidden = false;
@@ -49,21 +47,40 @@ function start() {
       for (const row of rows) row.hidden = !row.textContent.toLowerCase().includes(wanted);
     });
   });
+}
+
+function makeCard(host, spec) {
+  const node = element("article", { class: "card chart" }, host);
+  element("h3", {}, node, spec.title);
+  new Chart(node, spec);
+  element("p", { class: "caption" }, node, spec.caption);
+}
+
+// The charts of one task at a time: what the agent got while it learned, beside what its best guess got.
+function makeCurves(host, charts) {
+  const tasks = [...new Set(charts.map((spec) => spec.panel))];
+  const pick = tasks.length > 1 ? element("select", { class: "pick-task" }, element("label", {}, host, "task ")) : null;
+  const body = element("div", { class: "pair" }, host);
+  const show = (task) => {
+    body.replaceChildren();
+    charts.filter((spec) => spec.panel === task).forEach((spec) => makeCard(body, spec));
+  };
+  if (pick) {
+    tasks.forEach((task) => element("option", { value: task }, pick, task));
+    pick.addEventListener("change", () => show(tasks[pick.selectedIndex]));
+  }
+  show(tasks[0]);
+}
+
+function start() {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  palette = data.palette;
+  makeTables(data);
   for (const [section, charts] of Object.entries(data.charts)) {
     const host = document.getElementById(`charts-${section}`);
     if (!host || !charts.length) continue;
-    const card = (spec) => {
-      const node = element("article", { class: "card chart" }, host);
-      element("h3", {}, node, spec.title);
-      new Chart(node, spec);
-      element("p", { class: "caption" }, node, spec.caption);
-      return node;
-    };
-    if (section !== "curves") { charts.forEach(card); continue; }
-    const pick = element("select", { class: "pick-task" }, element("label", {}, host, "task "));
-    charts.forEach((spec, i) => element("option", { value: i }, pick, spec.title.split(": ")[0]));
-    let shown = card(charts[0]);
-    pick.addEventListener("change", () => { shown.remove(); shown = card(charts[Number(pick.value)]); });
+    if (section === "curves") makeCurves(host, charts);
+    else charts.forEach((spec) => makeCard(host, spec));
   }
   const inside = document.getElementById("beliefs");
   if (inside && data.beliefs.length) new Beliefs(inside, data.beliefs);

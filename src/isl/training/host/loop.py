@@ -15,18 +15,25 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
 from isl.agents.base import Agent
 from isl.nn.networks import dummy_observation
+from isl.training.host.packing import Packed, Part
 from isl.training.host.program import State, compile_host, streams
-from isl.training.loop import NEVER, Saved, Steps, filled, filled_template, refilled
+from isl.training.loop import (
+    NEVER,
+    Saved,
+    Steps,
+    divergence,
+    filled,
+    filled_template,
+    refilled,
+)
 from isl.training.python_envs.envs import Envs, Outcome
 
 CHUNK_STEPS = 1_000
@@ -40,7 +47,7 @@ class HostLoop:
     def __init__(self, agent: Agent, envs: Envs, task: str, seed: int) -> None:
         self.agent = agent
         self._envs = envs
-        observation = jax.eval_shape(lambda: dummy_observation(envs.observations.seen))
+        observation = jax.eval_shape(lambda: dummy_observation(envs.observations.stored))
         self._program = compile_host(
             agent, observation, envs.actions.number, envs.width, envs.skips
         )
@@ -50,23 +57,28 @@ class HostLoop:
 
     def restart(self, learner: Any, salt: str) -> None:
         """Begin anew, with a learner or a fresh one; `salt` gives other random streams."""
-        state = self._program.init(streams(self._task + salt, self._seed))
+        program = self._program
+        packed = program.init(streams(self._task + salt, self._seed))
         if learner is not None:
-            target = jax.tree.map(jnp.copy, self.agent.target(learner))
-            state = state._replace(learner=learner, target=target)
+            both = (learner, self.agent.target(learner))
+            packed = program.packing.replace(packed, lambda s: (s.learner, s.target), both)
         everywhere = np.ones(self._envs.width, np.bool_)
-        self._continue(state, self._envs.reset(), everywhere)
+        self._continue(packed, self._envs.reset(), everywhere)
         self.steps = self.updates = self._read_at = 0
 
-    def _continue(self, state: State, obs: NDArray[Any], over: NDArray[np.bool_]) -> None:
-        """From `state`, with new episodes where the last one is over."""
-        self._packed, action = self._program.begin(self._program.pack(state), obs, over)
+    def _continue(self, packed: Packed, obs: NDArray[Any], over: NDArray[np.bool_]) -> None:
+        """From a state, with new episodes where the last one is over."""
+        self._packed, action = self._program.begin(packed, obs, over)
         self._action = np.asarray(action)
+
+    def _read(self, part: Part) -> Any:
+        """A part of the state on the host: views."""
+        return self._program.packing.read(self._packed, part)
 
     @property
     def learner(self) -> Any:
         """What has been learned: a copy."""
-        return self._program.learner(self._packed)
+        return jax.tree.map(lambda x: jax.device_put(np.array(x)), self._read(_learner))
 
     def learner_of(self, seed: int) -> Any:
         """What has been learned: a copy."""
@@ -74,20 +86,23 @@ class HostLoop:
 
     def diverged_at(self, seed: int = 0) -> int | None:
         """The first update that gave a value that is not finite, if any."""
-        found = int(self._program.diverged_at(self._packed))
-        return None if found == NEVER else found
+        learner, found = self._read(lambda state: (state.learner, state.diverged_at))
+        first = int(divergence(learner, found, self.updates))
+        return None if first == NEVER else first
 
     def read_metrics(self, seed: int = 0) -> dict[str, float]:
         """Means of the agent's metrics over the updates since the last call; empty without one."""
         count, self._read_at = self.updates - self._read_at, self.updates
         if not count:
             return {}
-        self._packed, totals = self._program.take_totals(self._packed)
-        return {name: float(x) / count for name, x in jax.device_get(totals).items()}
+        totals = {name: float(x) for name, x in self._read(_totals).items()}
+        zeros = dict.fromkeys(totals, 0.0)
+        self._packed = self._program.packing.replace(self._packed, _totals, zeros)
+        return {name: total / count for name, total in totals.items()}
 
     def stored(self, at: NDArray[np.int64], seed: int = 0) -> Any:
         """Items of the replay by their places; the others are not copied."""
-        return _gather(self._program.unpack)(self._packed, at)
+        return self._program.stored(self._packed, at)
 
     def chunk(self, most: int, fine: bool = False) -> list[Steps]:
         """The next steps, at most `most`."""
@@ -97,16 +112,23 @@ class HostLoop:
         """At least `steps` more transitions, and the updates that they make due."""
         end, started = self.steps + steps, time.perf_counter()
         outcomes: list[Outcome] = []
-        begin, advance = self._program.begin, self._program.advance
+        schedule, program = self.agent.schedule, self._program
         while self.steps < end:
             outcome = self._envs.step(self._action)
             outcomes.append(outcome)
             feedback = np.stack([outcome.reward, outcome.discount, outcome.real])
             self.steps += int(outcome.real.sum()) if self._envs.skips else self._envs.width
-            due = self._updates_due() - self.updates
-            self._packed, action = advance(self._packed, outcome.next_obs, feedback, updates=due)
-            if outcome.last.any():
-                self._packed, action = begin(self._packed, outcome.obs, outcome.last)
+            due, anew = self._updates_due() - self.updates, bool(outcome.last.any())
+            if schedule.steps == 1 and self.steps <= schedule.learning_starts:
+                # An `advance` without updates would be compiled for these few steps alone.
+                self._packed = program.store(self._packed, outcome.next_obs, feedback)
+                anew = True
+            else:
+                self._packed, action = program.advance(
+                    self._packed, outcome.next_obs, feedback, updates=due
+                )
+            if anew:
+                self._packed, action = program.begin(self._packed, outcome.obs, outcome.last)
             self._action = np.asarray(action)
             self.updates += due
         self.seconds += time.perf_counter() - started
@@ -119,16 +141,14 @@ class HostLoop:
 
     def state(self, seed: int = 0) -> Saved:
         """Everything but the learner, for a file; of the replay, the filled part."""
-        device = self._program.unpack(self._packed)._asdict()
-        del device["learner"], device["totals"]
+        device = self._read(_saved)
         storage = filled(device["storage"], self.steps, self.agent.schedule.replay_capacity)
-        device = jax.device_get(device | {"storage": ()}) | {"storage": storage}
+        device = jax.tree.map(np.array, device | {"storage": ()}) | {"storage": storage}
         return {"device": device, "envs": self._envs.state()}
 
     def template(self) -> Saved:
         """What `state` looks like."""
-        device = jax.eval_shape(self._program.unpack, self._packed)._asdict()
-        del device["learner"], device["totals"]
+        device = _saved(self._program.packing.template())
         device["storage"] = filled_template(device["storage"])
         return {"device": device, "envs": self._envs.template()}
 
@@ -143,19 +163,30 @@ class HostLoop:
         self.steps, self.updates = int(device["steps"]), int(device["updates"])
         self._read_at = self.updates
         obs, anew = self._envs.restore(state["envs"], device["obs"], self.steps)
-        restored = device | {"learner": learner, "storage": storage}
-        self._continue(self._program.unpack(self._packed)._replace(**restored), obs, anew)
+        packing, totals = self._program.packing, self._read(_totals)
+        values = (device | {"storage": storage}, learner, dict.fromkeys(totals, 0.0))
+        everything = lambda state: (_saved(state), state.learner, state.totals)  # noqa: E731
+        self._continue(packing.replace(self._packed, everything, values), obs, anew)
 
     def restore_all(self, saved: Sequence[tuple[Any, Saved]]) -> None:
         """Continue from the learner and state of the one seed."""
         ((learner, state),) = saved
-        self.restore(jax.tree.map(jnp.asarray, learner), state)
+        self.restore(learner, state)
 
 
-@lru_cache(maxsize=8)
-def _gather(unpack: Any) -> Any:
-    traced = unpack.__wrapped__  # compiled together with the look-up, it copies nothing else
-    return jax.jit(lambda packed, at: jax.tree.map(lambda x: x[at], traced(packed).storage))
+def _learner(state: State) -> Any:
+    return state.learner
+
+
+def _totals(state: State) -> dict[str, Any]:
+    return state.totals
+
+
+def _saved(state: State) -> dict[str, Any]:
+    """What a file holds of the state, besides the learner."""
+    fields = state._asdict()
+    del fields["learner"], fields["totals"]
+    return fields
 
 
 def _flat(outcomes: list[Outcome]) -> Steps:

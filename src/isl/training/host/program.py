@@ -17,9 +17,10 @@ from isl.agents.base import Agent, Transition
 from isl.nn.random_indices import uniform_indices
 from isl.training import replay, rng
 from isl.training.host.packing import Packed, Packing
-from isl.training.loop import NEVER, divergence, empty_replay, update_step, zero_metrics
+from isl.training.loop import NEVER, empty_replay, update_step, zero_metrics
 
 STREAMS = ("init", "act", "episode", "store", "learn")
+Streams = dict[str, Any]  # raw key data [2] by name
 
 
 class State(NamedTuple):
@@ -42,19 +43,17 @@ class State(NamedTuple):
 class Program(NamedTuple):
     """The compiled functions of an agent and a number of environments."""
 
-    init: Callable[[dict[str, jax.Array]], State]
-    pack: Callable[[State], Packed]
-    unpack: Callable[[Packed], State]
+    packing: Packing  # of a `State`
+    init: Callable[[Streams], Packed]
     begin: Callable[[Packed, Any, Any], tuple[Packed, jax.Array]]
+    store: Callable[[Packed, Any, Any], Packed]
     advance: Callable[..., tuple[Packed, jax.Array]]
-    learner: Callable[[Packed], Any]
-    diverged_at: Callable[[Packed], jax.Array]
-    take_totals: Callable[[Packed], tuple[Packed, dict[str, jax.Array]]]
+    stored: Callable[[Packed, Any], Any]
 
 
-def streams(task: str, seed: int) -> dict[str, jax.Array]:
+def streams(task: str, seed: int) -> Streams:
     """Raw key data of every stream the device draws from."""
-    return {name: jnp.asarray(rng.stream_key(task, seed, name)) for name in STREAMS}
+    return {name: rng.stream_key(task, seed, name) for name in STREAMS}
 
 
 @dataclass(frozen=True)
@@ -72,7 +71,7 @@ class _Functions:
         """The numbers of the environments."""
         return jnp.arange(self.width, dtype=jnp.int32)
 
-    def init(self, streams: dict[str, jax.Array]) -> State:
+    def init(self, streams: Streams) -> State:
         agent = self.agent
         learner = agent.init(rng.at(streams["init"], jnp.uint32(0)))
         obs = jnp.zeros(self.observation.shape, self.observation.dtype)
@@ -187,13 +186,24 @@ def compile_host(
 
     `skips`: some steps only reset an environment and must not be stored.
     """
-    functions = _Functions(agent, observation, num_actions, width, skips)
-    packing = Packing(jax.eval_shape(functions.init, streams("", 0)))
+    functions = _Functions(_traced_once(agent), observation, num_actions, width, skips)
+    first = jax.jit(functions.init, inline=True)
+    packing = Packing(jax.eval_shape(first, streams("", 0)))
+    # These run now and then, so XLA may compile them in a hurry.
+    hurried = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
+
+    @hurried
+    def init(streams: Streams) -> Packed:
+        return packing.pack(first(streams))
 
     @partial(jax.jit, donate_argnums=0)
     def begin(packed: Packed, obs: jax.Array, over: jax.Array) -> tuple[Packed, jax.Array]:
         state, action = functions.begin(packing.unpack(packed), obs, over)
         return packing.pack(state), action
+
+    @partial(jax.jit, donate_argnums=0)
+    def store(packed: Packed, next_obs: jax.Array, feedback: jax.Array) -> Packed:
+        return packing.pack(functions.store(packing.unpack(packed), next_obs, feedback))
 
     @partial(jax.jit, donate_argnums=0, static_argnames="updates")
     def advance(
@@ -202,27 +212,22 @@ def compile_host(
         state, action = functions.advance(packing.unpack(packed), next_obs, feedback, updates)
         return packing.pack(state), action
 
-    def take_totals(packed: Packed) -> tuple[Packed, dict[str, jax.Array]]:
-        """The metrics summed so far, which then start from zero again."""
-        state: State = packing.unpack(packed)
-        zeros = jax.tree.map(jnp.zeros_like, state.totals)
-        return packing.pack(state._replace(totals=zeros)), state.totals
+    @hurried
+    def stored(packed: Packed, at: jax.Array) -> Any:
+        """Items of the replay by their places; the others are not copied."""
+        return jax.tree.map(lambda x: x[at], packing.unpack(packed).storage)
 
-    def first_divergence(packed: Packed) -> jax.Array:
-        state: State = packing.unpack(packed)
-        return divergence(state.learner, state.diverged_at, state.updates)
+    return Program(packing, init, begin, store, advance, stored)
 
-    # These run now and then, so XLA may compile them in a hurry.
-    hurried = partial(jax.jit, compiler_options={"xla_backend_optimization_level": 0})
-    return Program(
-        init=hurried(functions.init),
-        pack=hurried(packing.pack),
-        unpack=hurried(packing.unpack),
-        begin=begin,
-        advance=advance,
-        learner=hurried(lambda packed: packing.unpack(packed).learner),
-        diverged_at=hurried(first_divergence),
-        take_totals=hurried(take_totals, donate_argnums=0),
+
+def _traced_once(agent: Agent) -> Agent:
+    """The agent, whose functions are traced once for all the programs that they are part of."""
+    once = partial(jax.jit, inline=True)
+    return agent._replace(
+        begin_episode=once(agent.begin_episode),
+        act=once(agent.act),
+        observe=once(agent.observe),
+        update=once(agent.update),
     )
 
 

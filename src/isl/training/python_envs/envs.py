@@ -78,11 +78,12 @@ class PythonEnvs:
         task: str,
         seed: int,
         limit: StepLimit | None = None,
+        observations: spaces.Observations | None = None,  # default: read automatically
     ) -> None:
         self._envs = envs
         self._task, self._seed = task, seed
         self.width = len(envs)
-        self.observations = spaces.observations(envs[0].observation_space)
+        self.observations = observations or spaces.observations(envs[0].observation_space)
         self.actions = spaces.actions(envs[0].action_space)
         self._guard = EnvGuard(task, self.observations, self.width, limit)
         self._episodes = np.full(self.width, -1, np.int64)  # the number of the open one
@@ -183,11 +184,12 @@ class VectorEnvs:
         task: str,
         seed: int,
         limit: StepLimit | None = None,
+        observations: spaces.Observations | None = None,
     ) -> None:
         self._envs = envs
         self._task, self._seed = task, seed
         self.width = envs.num_envs
-        self.observations = spaces.observations(envs.single_observation_space)
+        self.observations = observations or spaces.observations(envs.single_observation_space)
         self.actions = spaces.actions(envs.single_action_space)
         self._guard = EnvGuard(task, self.observations, self.width, limit)
         # Gymnasium 1.0 knows no other mode than the next-step one, and does not name it.

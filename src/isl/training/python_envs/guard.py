@@ -14,7 +14,7 @@ from gymnasium.spaces import Box, Discrete
 from numpy.typing import NDArray
 
 from isl.envs import spaces
-from isl.errors import EnvironmentFault
+from isl.errors import EnvironmentFault, UsageError
 from isl.training.python_envs.step_limit import Expired, StepLimit
 
 _LARGEST = float(np.finfo(np.float32).max)  # what rewards are stored as
@@ -32,12 +32,14 @@ class EnvGuard:
         self._width = width
         self._limit = limit
         self._env = 0
-        seen = observations.seen
-        self._shape: tuple[int, ...] = seen.shape or ()
-        # Tables and plain arrays are read as they are; other spaces are flattened by Gymnasium.
+        stored = observations.stored
+        self._shape: tuple[int, ...] = stored.shape or ()
+        # Other spaces look at the types of their parts themselves.
         self._plain = isinstance(observations.space, Box | Discrete)
+        is_float = stored.dtype is not None and stored.dtype.kind == "f"
+        self._type: Any = stored.dtype if is_float else observations.space.dtype
         self._fits: set[np.dtype[Any]] = set()  # types that lose no meaning when they are stored
-        self._states = int(seen.n) if isinstance(seen, Discrete) else None
+        self._states = int(stored.n) if isinstance(stored, Discrete) else None
 
     def watching(self, env: int = 0) -> EnvGuard:
         """For the `with` statement around one call into environment number `env`."""
@@ -64,15 +66,14 @@ class EnvGuard:
     def observed_batch(self, raw: Any) -> NDArray[Any]:
         """The observations of all environments."""
         self._check_type(raw)
-        return self._checked(self._observations.encode_batch(raw), (self._width, *self._shape))
+        return self._checked(self._observations.encode(raw), (self._width, *self._shape))
 
     def _check_type(self, raw: Any) -> None:
         if self._plain:
             found = np.asarray(raw).dtype
             if found not in self._fits:
-                stored = self._observations.seen.dtype
-                if not np.can_cast(found, stored, "same_kind"):
-                    raise _Useless(f"observed {found} values, expected {stored}")
+                if not np.can_cast(found, self._type, "same_kind"):
+                    raise _Useless(f"observed {found} values, expected {self._type}")
                 self._fits.add(found)
 
     def _checked(self, obs: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
@@ -107,7 +108,7 @@ class _Useless(ValueError):
 
 
 def _reason(error: BaseException) -> str:
-    if isinstance(error, _Useless | Expired):
+    if isinstance(error, _Useless | Expired | UsageError):
         return str(error)
     said = " ".join(str(error).split())
     return f"raised {type(error).__name__}" + (f": {said}" if said else "")

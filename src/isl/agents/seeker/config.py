@@ -1,0 +1,62 @@
+"""Seeker's hyper-parameters: one setting for every environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from gymnasium.spaces import Discrete, Space
+
+from isl.agents import base
+from isl.agents.base import hyper
+from isl.envs.spaces import is_image
+
+
+@dataclass(frozen=True)
+class Config(base.Config):
+    """The defaults serve everywhere."""
+
+    kappa: float = hyper(
+        10.0, "weight κ of the information objective, in units of the returns", above=0, basic=True
+    )
+    greedy_share: float = hyper(
+        1 / 3, "share of training episodes played greedily", at_least=0, at_most=1, basic=True
+    )
+    hidden: tuple[int, ...] = hyper((64, 64), "units of each hidden layer", at_least=1, basic=True)
+    batch_size: int = hyper(128, "transitions per update", at_least=1)
+    learning_starts: int = hyper(500, "uniformly random steps before the first update", at_least=1)
+    target_period: int = hyper(50, "updates between two copies to the targets", at_least=1)
+    lr: float = hyper(5e-4, "Adam's learning rate of the value networks", above=0, basic=True)
+    averaging: float = hyper(
+        3e-4,
+        "share of the newest parameters in the average that `exploit` follows",
+        above=0,
+        at_most=1,
+    )
+    action_gap: float = hyper(
+        0.7,
+        "share of an action's lag behind the best that the target of its value repeats",
+        at_least=0,
+        at_most=0.99,
+    )
+    ell_min: float = hyper(0.01, "ℓ below which everything counts as known", above=0, at_most=1)
+    ell_gamma: float = hyper(0.99, "discount of ℓ(s′) in ℓ(s, a)", above=0, at_most=1)
+    novelty_power: float = hyper(4.0, "u = (1 + visits)^-power", above=0)
+    sweep: int = hyper(128, "tables: states that an update looks at", at_least=1)
+    successors: int = hyper(8, "tables: different next states kept per action", at_least=1)
+    tilings: int = hyper(16, "vectors and images: codes that visits are counted by", at_least=1)
+    tile_width: float = hyper(
+        0.5, "vectors: width of a tile, in standard deviations", above=0, basic=True
+    )
+
+    normalises: ClassVar[bool] = True
+
+    def unused(self, space: Space[Any]) -> Mapping[str, str]:
+        if isinstance(space, Discrete):
+            names = ("hidden", "batch_size", "learning_starts", "lr", "averaging", "action_gap")
+            reason = "a table has neither networks nor codes"
+            return dict.fromkeys((*names, "tilings", "tile_width"), reason)
+        reason = "these observations are no table of states or tiles"
+        useless = dict.fromkeys(("sweep", "successors"), reason)
+        return useless | {"tile_width": reason} if is_image(space) else useless

@@ -1,0 +1,201 @@
+"""Seeker on vectors and images: two networks, and visits to similar observations (familiarity).
+
+    greedy   g(s, ·), the values of argmax, which `exploit` follows; learned as stable_dqn's are
+    seek     what exploration needs, on one torso: q̂(s, ·), the values of π*, and h(s, ·), how much
+             that is unknown lies ahead
+
+    g_T = r + γ g̃(s′, argmax g(s′)), with wider gaps between actions
+    q_T = r + γ v*(s′)                                          eq. (18d)
+    h_T = γ_ℓ max ℓ(s′),   ℓ = u + (1 − u)·h   in [0, 1]
+
+u counts visits and h is a logistic output, so ℓ cannot diverge. Against divergence of g and q̂:
+layers are normalised, heads start at 0, errors count linearly beyond one unit of returns, and
+targets stand still for `target_period` updates. Against flicker: gaps between actions are wider
+than the networks' errors, `exploit` follows an average of the parameters, and a share of the
+episodes is played by it, so that g is trained where its own policy leads.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import Any, NamedTuple
+
+import chex
+import jax
+import jax.numpy as jnp
+import optax
+from gymnasium.spaces import Box, Space
+from jax.lax import stop_gradient
+
+from isl.agents import base
+from isl.agents.base import Agent, Metrics, Transition, taken
+from isl.agents.seeker import familiarity
+from isl.agents.seeker.config import Config
+from isl.agents.stable_dqn import double_q_target, running_average, with_wider_gap
+from isl.agents.wrappers.normalise_observations import normalised
+from isl.agents.wrappers.scale_rewards import in_units
+from isl.envs.spaces import is_image
+from isl.nn.approximators import Approximators, Frozen, Net, Trained
+from isl.nn.codes import Encoder, image_encoder, vector_encoder
+from isl.nn.networks import WithTorso
+from isl.nn.step import Reads
+from isl.theory.exploration import pareto_optimal, uc_policy, uc_value
+
+HOPE = 3.0  # log-odds of h before anything is learned: most of what lies ahead is unknown
+
+
+class Learner(NamedTuple):
+    values: Trained  # both networks
+    average: Any  # of their parameters over the latest updates
+    visits: jax.Array  # [codes, cells, A]
+
+
+class Beliefs(NamedTuple):
+    """What the networks and ℓ say of a transition, each of all actions [A]."""
+
+    g_tm1: jax.Array  # g(s, ·)
+    q_tm1: jax.Array  # q̂(s, ·)
+    h_tm1: jax.Array  # the log-odds of h(s, ·)
+    g_ahead: jax.Array  # g(s′, ·), as it is now
+    g_t: jax.Array  # g(s′, ·), frozen
+    q_t: jax.Array  # q̂(s′, ·), frozen
+    ell_t: jax.Array  # ℓ(s′, ·)
+
+
+class Losses(NamedTuple):
+    g: jax.Array
+    q: jax.Array
+    h: jax.Array
+
+
+def losses(cfg: Config, now: Transition, told: Beliefs) -> tuple[Losses, Metrics]:
+    """The losses of one transition, and what is worth logging."""
+    chex.assert_equal_shape(told)
+    chex.assert_rank([told.g_tm1, now.reward, now.discount], [1, 0, 0])
+    g, q, h = (taken(x, now.action) for x in told[:3])
+    g_target = double_q_target(cfg.gamma, now, told.g_ahead, told.g_t)
+    g_target = with_wider_gap(cfg.action_gap, g_target, told.g_tm1, now)
+    v = uc_value(*base.allowed(told.q_t, told.ell_t, now.next_mask), cfg.kappa)  # eq. (11)
+    q_target = stop_gradient(now.reward + cfg.gamma * now.discount * v)  # eq. (18d)
+    most = jnp.max(base.among(told.ell_t, now.next_mask))
+    h_target = stop_gradient(cfg.ell_gamma * now.discount * most)
+    own = Losses(
+        optax.huber_loss(g, g_target),
+        optax.huber_loss(q, q_target),
+        optax.sigmoid_binary_cross_entropy(h, h_target),
+    )
+    return own, {"td_error": jnp.abs(g_target - g), "loss_q": own.q, "q": g, "ell": most}
+
+
+def make(cfg: Config, space: Space[Any], num_actions: int) -> Agent:
+    """Seeker for vectors and images."""
+    nets = {"greedy": Net(num_actions, cfg.lr), "seek": Net(2 * num_actions, cfg.lr)}
+    values = Approximators(space, cfg.hidden, nets, layer_norm=True)
+    agent = assemble(cfg, values, _encoder(cfg, space, num_actions), num_actions)
+
+    def rescale(learner: Learner, factor: jax.Array) -> Learner:
+        average, only = learner.values._replace(params=learner.average), {"seek": num_actions}
+        return learner._replace(
+            values=values.scaled(learner.values, factor, only),
+            average=values.scaled(average, factor, only).params,
+        )
+
+    agent = in_units(agent, cfg.gamma, rescale)
+    inner = _seen(space)
+    is_vector = isinstance(inner, Box) and not is_image(inner)
+    return normalised(agent, inner) if is_vector else agent
+
+
+def assemble(cfg: Config, values: Approximators, encode: Encoder, num_actions: int) -> Agent:
+    """The agent on given networks and codes, in units of the returns."""
+
+    def init(key: jax.Array) -> Learner:
+        fresh = values.init(key)
+        return Learner(fresh, fresh.params, familiarity.no_visits(cfg.tilings, num_actions))
+
+    def halves(seek: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """q̂ and the log-odds of h, from what the network gives."""
+        return seek[..., :num_actions], seek[..., num_actions:] + HOPE
+
+    def ell_of(visits: jax.Array, obs: jax.Array, odds: jax.Array) -> jax.Array:
+        u = familiarity.novelty(visits, encode(obs), cfg.novelty_power)
+        return jnp.maximum(u + (1 - u) * jax.nn.sigmoid(odds), cfg.ell_min)
+
+    def explored(learner: Learner, obs: jax.Array) -> tuple[jax.Array, jax.Array]:
+        """q̂(s, ·) and ℓ(s, ·)."""
+        q, odds = halves(values.read(learner.values, obs)("seek"))
+        return q, ell_of(learner.visits, obs, odds)
+
+    def steady(learner: Learner, obs: jax.Array) -> jax.Array:
+        """g(s, ·) of the averaged parameters."""
+        return values.read(learner.values._replace(params=learner.average), obs)("greedy")
+
+    def begin_episode(learner: Learner, key: jax.Array) -> jax.Array:
+        return jax.random.uniform(key) < cfg.greedy_share
+
+    def act(
+        learner: Learner, greedily: jax.Array, obs: jax.Array, key: jax.Array, mask: Any = None
+    ) -> jax.Array:
+        q, ell = explored(learner, obs)
+        policy = uc_policy(*base.allowed(q, ell, mask), cfg.kappa)  # eq. (10)
+        return jnp.where(greedily, exploit(learner, obs, mask), base.sampled(policy, key, mask))
+
+    def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
+        return base.greedy(steady(learner, obs), mask)
+
+    def observe(learner: Learner, now: Transition, key: jax.Array) -> tuple[Learner, Transition]:
+        visits = familiarity.visited(learner.visits, encode(now.obs), now.action)
+        return learner._replace(visits=visits), now
+
+    def update(
+        learner: Learner, frozen: Frozen, batch: Transition, key: jax.Array
+    ) -> tuple[Learner, Metrics]:
+        def loss(reads: Reads) -> tuple[jax.Array, Metrics]:
+            now, then, ahead = reads.online, reads.target, reads.ahead
+            (q_tm1, h_tm1), (q_t, h_t) = halves(now("seek")), halves(then("seek"))
+            ell_t = ell_of(learner.visits, batch.next_obs, h_t)
+            g_tm1, g_ahead, g_t = now("greedy"), ahead("greedy"), then("greedy")
+            told = Beliefs(g_tm1, q_tm1, h_tm1, g_ahead, g_t, q_t, ell_t)
+            return base.mean_loss(partial(losses, cfg), batch, told)
+
+        trained, metrics = values.step(learner.values, frozen, batch.obs, batch.next_obs, loss)
+        average = running_average(cfg.averaging, learner.average, trained)
+        return Learner(trained, average, learner.visits), metrics
+
+    def target(learner: Learner) -> Frozen:
+        return values.freeze(learner.values)
+
+    def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
+        q, ell = explored(learner, obs)
+        return {
+            "q": q,
+            "ell": ell,
+            "policy": uc_policy(q, ell, cfg.kappa),
+            "pareto": pareto_optimal(q, ell),
+            "value": uc_value(q, ell, cfg.kappa),
+            "greedy": steady(learner, obs),
+        }
+
+    schedule = base.schedule_of(cfg, random_start=True)
+    return Agent(schedule, init, begin_episode, act, exploit, observe, update, target, inspect)
+
+
+def _encoder(cfg: Config, space: Space[Any], num_actions: int) -> Encoder:
+    """What visits are counted by."""
+    inner = _seen(space)
+    shape, cells = inner.shape or (), familiarity.cells_for(num_actions)
+    if is_image(inner):
+        return image_encoder(shape, cfg.tilings, cells)
+    encode = vector_encoder(math.prod(shape), cfg.tilings, cfg.tile_width, cells)
+
+    def encode_flat(obs: jax.Array) -> jax.Array:
+        flat = obs.reshape(*obs.shape[: obs.ndim - len(shape)], math.prod(shape))
+        return encode(flat.astype(jnp.float32))
+
+    return encode_flat
+
+
+def _seen(space: Space[Any]) -> Space[Any]:
+    """What the environment shows, whatever torso reads it."""
+    return space.space if isinstance(space, WithTorso) else space

@@ -1,0 +1,156 @@
+"""DQN with Seeker's cure against values that run away or come and go: the fair control for Seeker.
+
+It has what Seeker's values on vectors and images have (isl.agents.seeker.networks), and ε-greedy
+actions instead of π* and ℓ:
+  * hidden layers are normalised (Ba et al. 2016) and heads start at 0;
+  * double Q-learning (van Hasselt et al. 2016), with errors that count linearly beyond one unit;
+  * advantage learning (Bellemare et al. 2016): gaps between actions that are wider than the errors;
+  * `exploit` follows an average of the parameters over the latest three thousand updates;
+  * rewards in units of the returns seen, and vectors normalised as they come.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple
+
+import jax
+import jax.numpy as jnp
+import optax
+from gymnasium.spaces import Box, Space
+from jax.lax import stop_gradient
+
+from isl.agents import base
+from isl.agents.base import Agent, Metrics, Transition, hyper, taken
+from isl.agents.dqn import Exploring, assemble
+from isl.agents.wrappers.normalise_observations import normalised
+from isl.agents.wrappers.scale_rewards import in_units
+from isl.envs.spaces import is_image
+from isl.nn.approximators import Approximators, Net, Trained
+from isl.nn.step import Reads
+
+
+@dataclass(frozen=True)
+class Config(Exploring):
+    """Networks, batches, rates and targets are Seeker's, exploration is DQN's."""
+
+    hidden: tuple[int, ...] = hyper((64, 64), "units of each hidden layer", at_least=1, basic=True)
+    batch_size: int = hyper(128, "transitions per update", at_least=1)
+    learning_starts: int = hyper(500, "transitions stored before the first update", at_least=1)
+    target_period: int = hyper(50, "updates between two copies to the target", at_least=1)
+    lr: float = hyper(5e-4, "Adam's learning rate", above=0, basic=True)
+
+    averaging: float = hyper(
+        3e-4,
+        "share of the newest parameters in the average that `exploit` follows",
+        above=0,
+        at_most=1,
+    )
+
+    action_gap: float = hyper(
+        0.7,
+        "share of an action's lag behind the best that its target repeats",
+        at_least=0,
+        at_most=0.99,
+    )
+
+    normalises: ClassVar[bool] = True
+
+
+class Learner(NamedTuple):
+    q: Trained
+    steps: jax.Array  # environment steps seen: they drive ε
+    average: Any  # of the network's parameters over the latest updates
+
+
+def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
+    """The agent for an observation space and a number of actions."""
+    nets = Approximators(
+        observation_space, cfg.hidden, {"q": Net(num_actions, cfg.lr)}, layer_norm=True
+    )
+
+    def loss(reads: Reads, batch: Transition) -> tuple[jax.Array, Metrics]:
+        values = reads.online("q")
+        q = taken(values, batch.action)
+        target = double_q_target(cfg.gamma, batch, reads.ahead("q"), reads.target("q"))
+        target = with_wider_gap(cfg.action_gap, target, values, batch)
+        metrics = {"td_error": jnp.mean(jnp.abs(target - q)), "q": jnp.mean(q)}
+        return jnp.mean(optax.huber_loss(q, target)), metrics
+
+    def rescale(learner: Learner, factor: jax.Array) -> Learner:
+        average = nets.scaled(steady(learner).q, factor).params
+        return learner._replace(q=nets.scaled(learner.q, factor), average=average)
+
+    agent = in_units(averaged(cfg, assemble(cfg, nets, loss)), cfg.gamma, rescale)
+    is_vector = isinstance(observation_space, Box) and not is_image(observation_space)
+    return normalised(agent, observation_space) if is_vector else agent
+
+
+def steady(learner: Learner) -> Learner:
+    """The learner with the averaged parameters."""
+    return learner._replace(q=learner.q._replace(params=learner.average))
+
+
+def averaged(cfg: Config, agent: Agent) -> Agent:
+    """DQN whose `exploit` follows an average of the parameters."""
+
+    def init(key: jax.Array) -> Learner:
+        fresh = agent.init(key)
+        return Learner(fresh.q, fresh.steps, fresh.q.params)
+
+    def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
+        return agent.exploit(steady(learner), obs, mask)
+
+    def update(
+        learner: Learner, frozen: Any, batch: Transition, key: jax.Array
+    ) -> tuple[Learner, Metrics]:
+        learner, metrics = agent.update(learner, frozen, batch, key)
+        average = running_average(cfg.averaging, learner.average, learner.q)
+        return learner._replace(average=average), metrics
+
+    def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
+        return agent.inspect(learner, obs) | {"greedy": agent.inspect(steady(learner), obs)["q"]}
+
+    return agent._replace(init=init, exploit=exploit, update=update, inspect=inspect)
+
+
+def running_average(share: float, average: Any, newest: Trained) -> Any:
+    """The average of parameters after an update: plain at first, then of the latest 1/share."""
+    share_now = jnp.maximum(share, 1 / newest.updates.astype(jnp.float32))
+    return optax.incremental_update(newest.params, average, share_now)
+
+
+def double_q_target(
+    gamma: float, now: Transition, ahead: jax.Array, frozen: jax.Array
+) -> jax.Array:
+    """r + γ·discount·q̃(s′, argmax q(s′)): the present values pick, the frozen ones tell.
+
+    Args:
+        gamma: the discount factor.
+        now: one transition, or a batch.
+        ahead: the present values of s′, [..., A].
+        frozen: the values of s′ that stand still, [..., A].
+    """
+    best = taken(frozen, base.greedy(ahead, now.next_mask))
+    return stop_gradient(now.reward + gamma * now.discount * best)
+
+
+def with_wider_gap(
+    share: float, target: jax.Array, values: jax.Array, now: Transition
+) -> jax.Array:
+    """target − share·(max q(s) − q(s,a)): the best action keeps its value, the others fall.
+
+    In the fixed point gaps are 1/(1 − share) times as wide. Where a step costs little, gaps are a
+    hundredth of the values, and errors of that size would change argmax. Where actions are masked
+    the best one of s is not known, and the target stays what it is.
+
+    Args:
+        share: of the lag.
+        target: of the value of the action.
+        values: the present ones of s, [..., A].
+        now: the transition, or a batch.
+    """
+    if now.next_mask is not None:
+        return target
+    lag = jnp.max(values, axis=-1) - taken(values, now.action)
+    return target - share * stop_gradient(lag)

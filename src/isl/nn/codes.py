@@ -1,0 +1,106 @@
+"""Codes of observations: similar ones share codes, so that visits to what is similar are counted.
+
+An encoder turns an observation into `number` integers below `cells`. Each code is a coarse look at
+the observation of its own: two observations share the more codes the more alike they are.
+
+    vectors   the tile in which up to three of its numbers fall, others for each code
+    images    a hash of a random part of the pixels; the first code has all of them
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[Any]
+Encoder = Callable[[jax.Array], jax.Array]  # [..., *shape] → int32 [..., number]
+
+AXES = 3  # dimensions of a tile
+LEVELS = 8  # of brightness that the codes of images tell apart
+MOST_PIXELS = 1024  # that they read: of larger images the brightest of every square
+
+
+def vector_encoder(size: int, number: int, width: float, cells: int) -> Encoder:
+    """For vectors of `size` numbers, each with a standard deviation of about 1.
+
+    Tiles lie along the axes: if one number is far from all that was seen, every tile with that
+    number is new. Tiles of random projections would add it to others and hide it among them.
+    """
+    rng = np.random.default_rng(0)
+    axes = _axes(rng, size, number)
+    offsets = rng.uniform(size=axes.shape).astype(np.float32)
+    factors = _odd(rng, axes.shape)
+
+    def encode(obs: jax.Array) -> jax.Array:
+        read = obs[..., axes] / width
+        tile = jnp.floor(jnp.clip(_like(offsets, read) + read, -1e6, 1e6)).astype(jnp.int32)
+        return _hashed(tile.astype(jnp.uint32), factors, cells)
+
+    return encode
+
+
+def _axes(rng: np.random.Generator, size: int, number: int) -> Numbers:
+    """Which numbers each code reads, [number, at most AXES]: each of them about equally often."""
+    each = min(size, AXES)
+    turns = -(-number * each // size)
+    drawn = np.concatenate([rng.permutation(size) for _ in range(turns)])[: number * each]
+    axes = drawn.reshape(number, each)
+    for row in axes:  # where two permutations meet, a number may be there twice
+        while len(set(row)) < each:
+            row[:] = rng.permutation(size)[:each]
+    return axes
+
+
+def image_encoder(shape: tuple[int, ...], number: int, cells: int) -> Encoder:
+    """For uint8 images."""
+    rng = np.random.default_rng(0)
+    side = 1
+    while np.prod([-(-n // side) if n > 4 else n for n in shape]) > MOST_PIXELS:
+        side *= 2
+    pooled = jax.eval_shape(lambda x: _pooled(x, side), jax.ShapeDtypeStruct(shape, np.uint8))
+    pixels = int(np.prod(pooled.shape))
+    share = _shares(number)
+    factors = _odd(rng, (number, pixels)) * (rng.uniform(size=(number, pixels)) < share)
+
+    def encode(obs: jax.Array) -> jax.Array:
+        batch = obs.shape[: obs.ndim - len(shape)]
+        flat = obs.reshape(-1, *shape)
+        levels = jax.vmap(lambda x: _pooled(x, side))(flat).reshape(len(flat), pixels)
+        words = (levels * LEVELS // 256).astype(jnp.uint32)
+        return _hashed(words[:, None, :], factors.astype(np.uint32), cells).reshape(*batch, number)
+
+    return encode
+
+
+def _shares(number: int) -> Numbers:
+    """Of the pixels that a code reads: all, then a half, a quarter and an eighth in turn."""
+    return np.asarray([1.0, *(0.5 ** (1 + i % 3) for i in range(number - 1))])[:, None]
+
+
+def _pooled(image: jax.Array, side: int) -> jax.Array:
+    """The largest value of every square of `side` pixels, as integers."""
+    window = tuple(side if n > 4 else 1 for n in image.shape)
+    values = image.astype(jnp.int32)
+    pooled: jax.Array = jax.lax.reduce_window(values, 0, jax.lax.max, window, window, "SAME")
+    return pooled
+
+
+def _odd(rng: np.random.Generator, shape: tuple[int, ...]) -> Numbers:
+    return rng.integers(0, 2**31, shape, dtype=np.uint32) * np.uint32(2) + np.uint32(1)
+
+
+def _hashed(words: jax.Array, factors: Numbers, cells: int) -> jax.Array:
+    """A number below `cells` from words [..., number | 1, n]: the high bits of Σ word·factor."""
+    mixed = jnp.sum(words * _like(factors, words), axis=-1)
+    mixed = (mixed ^ (mixed >> 15)) * np.uint32(0x2C1B3C6D)
+    return ((mixed ^ (mixed >> 12)) % np.uint32(cells)).astype(jnp.int32)
+
+
+def _like(array: Numbers, batch: jax.Array) -> Numbers:
+    """With leading axes of length 1, so that it meets a batch."""
+    return array.reshape((1,) * (batch.ndim - array.ndim) + array.shape)

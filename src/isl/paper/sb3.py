@@ -1,0 +1,83 @@
+"""Stable-Baselines3's agents with its defaults, trained and measured as ours are.
+
+They are trained in one call of `learn`, so that schedules, such as DQN's ε over a tenth of all
+steps, are what a user gets; a callback measures the policy after each tenth.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Callable
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Discrete, Space
+
+from isl.envs import spaces
+
+CLASSES = {"sb3_dqn": "DQN", "sb3_ppo": "PPO"}
+Look = Callable[[int, "Peer"], None]  # the steps so far, and the policy
+
+
+class FlatActions(gymnasium.ActionWrapper[Any, Any, Any]):
+    """Combinations of actions numbered from 0, for DQN, which takes nothing else."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any]) -> None:
+        super().__init__(env)
+        self._actions = spaces.actions(env.action_space)
+        self.action_space = Discrete(self._actions.number)
+
+    def action(self, action: Any) -> Any:
+        return self._actions.decode(int(action))
+
+
+class Peer:
+    """A model of Stable-Baselines3, for `isl.model.evaluation.evaluate`."""
+
+    def __init__(self, model: Any, decode: Callable[[Any], Any]) -> None:
+        self._model, self._decode = model, decode
+
+    @property
+    def observation_space(self) -> Space[Any]:
+        space: Space[Any] = self._model.observation_space
+        return space
+
+    def reads(self, space: Space[Any], /) -> bool:
+        return bool(space == self.observation_space)
+
+    def predict(self, observation: Any, /) -> tuple[Any, Any]:
+        action, state = self._model.predict(observation, deterministic=True)
+        return self._decode(action), state
+
+
+def train(
+    agent: str, env: gymnasium.Env[Any, Any], seed: int, steps: int, parts: int, look: Look
+) -> None:
+    """Train an agent with its defaults and call `look` after each of the `parts`."""
+    import stable_baselines3 as sb3  # type: ignore[import-not-found]
+    import torch
+
+    torch.set_num_threads(1)
+    # Its numbers are arrays without axes, which not every environment takes.
+    decode: Callable[[Any], Any] = int if isinstance(env.action_space, Discrete) else np.asarray
+    if agent == "sb3_dqn" and not isinstance(env.action_space, Discrete):
+        env = FlatActions(env)
+        decode = env.action
+    model = getattr(sb3, CLASSES[agent])("MlpPolicy", env, seed=seed, device="cpu", verbose=0)
+    peer, done = Peer(model, decode), 0
+
+    def at_step(*_: Any) -> bool:
+        nonlocal done
+        while done + 1 < parts and model.num_timesteps >= steps * (done + 1) // parts:
+            done += 1
+            look(model.num_timesteps, peer)
+        return True
+
+    model.learn(steps, callback=at_step)
+    look(model.num_timesteps, peer)
+
+
+def version() -> str:
+    """The package and its version, for the row."""
+    return f"stable-baselines3 {importlib.metadata.version('stable-baselines3')}"

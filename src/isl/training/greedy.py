@@ -1,0 +1,261 @@
+"""Playing greedily: what the policy that a user takes away is worth.
+
+Players have environments and random streams of their own, so that a training with evaluations has
+the bits of one without. Their episodes are the same at each evaluation.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache, partial
+from typing import Any, NamedTuple, Protocol
+
+import gymnasium
+import jax
+import jax.numpy as jnp
+import numpy as np
+from numpy.typing import NDArray
+
+from isl.agents.base import Agent, Learner
+from isl.envs import spaces
+from isl.envs.base import Environment
+from isl.errors import EnvironmentFault
+from isl.training import rng
+from isl.training.python_envs.envs import episode_seed
+from isl.training.python_envs.guard import EnvGuard
+from isl.training.python_envs.step_limit import StepLimit
+
+LONGEST = 100_000  # steps, after which an episode is cut in any case
+UNCUT = 1_000  # steps of an episode that is never cut
+RESAMPLES = 10_000
+STREAM = "evaluation"
+Read = Callable[[gymnasium.Space[Any]], spaces.Observations]
+
+
+class Evaluation(NamedTuple):
+    """What the episodes gave, in the order of their seeds."""
+
+    returns: list[float]
+    lengths: list[int]
+    cut: int  # episodes ended by a limit of steps, not by the environment
+
+    @property
+    def mean(self) -> float:
+        return float(np.mean(self.returns))
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """95 % confidence interval of the mean: the percentile bootstrap, with fixed resamples."""
+        returns = np.asarray(self.returns)
+        picks = np.random.default_rng(0).integers(len(returns), size=(RESAMPLES, len(returns)))
+        low, high = np.quantile(returns[picks].mean(axis=1), [0.025, 0.975])
+        return float(low), float(high)
+
+
+class Player(Protocol):
+    """Plays a learner's policy greedily, in an environment of its own."""
+
+    def play(self, learner: Learner, episodes: int, steps: float) -> Evaluation:
+        """Up to `episodes` episodes, and at least one: as many as seem to fit into `steps`."""
+
+    def close(self) -> None:
+        """Let go of the environment."""
+
+
+def play(
+    env: Any,
+    choose: Callable[[Any], Any],
+    seeds: Sequence[int],
+    longest: float | None = None,
+    steps: float = np.inf,
+) -> Evaluation:
+    """Episodes of a Python environment, one for each seed.
+
+    Args:
+        env: has Gymnasium's `reset` and `step`.
+        choose: the action at an observation.
+        seeds: of the episodes.
+        longest: steps after which an episode is cut; None: never.
+        steps: another episode is begun only if one as long as the longest so far fits into them.
+    """
+    returns: list[float] = []
+    lengths: list[int] = []
+    cut = 0
+    for seed in seeds:
+        if lengths and sum(lengths) + max(lengths) > steps:
+            break
+        obs, _ = env.reset(seed=seed)
+        total, length, over = 0.0, 0, False
+        while not over and (longest is None or length < longest):
+            obs, reward, terminated, truncated, _ = env.step(choose(obs))
+            total += float(reward)
+            length += 1
+            over = bool(terminated or truncated)
+        returns.append(total)
+        lengths.append(length)
+        cut += not over
+    return Evaluation(returns, lengths, cut)
+
+
+@lru_cache(maxsize=8)
+def exploiter(agent: Agent) -> Callable[[Learner, Any], jax.Array]:
+    """`agent.exploit` for a batch of observations, compiled: what `predict` takes."""
+    return jax.jit(jax.vmap(agent.exploit, in_axes=(None, 0)))
+
+
+class PythonPlayer:
+    """In a Gymnasium environment that is made when it is first needed.
+
+    Args:
+        agent: whose policy it is.
+        make: makes the environment.
+        task: the name that seeds of episodes derive from.
+        seed: that of the training.
+        limit: of the time of a step.
+        read: how its observations are read.
+        ours: whether the environment is closed at the end.
+    """
+
+    def __init__(
+        self,
+        agent: Agent,
+        make: Callable[[], gymnasium.Env[Any, Any]],
+        task: str,
+        seed: int,
+        limit: StepLimit | None = None,
+        read: Read = spaces.observations,
+        ours: bool = True,
+    ) -> None:
+        self._exploit = exploiter(agent)
+        self._make, self._task, self._seed = make, task, seed
+        self._limit, self._read, self._ours = limit, read, ours
+        self._env: gymnasium.Env[Any, Any] | None = None
+
+    def play(self, learner: Learner, episodes: int, steps: float) -> Evaluation:
+        """Up to `episodes` episodes, and at least one; one that outlasts `steps` is cut."""
+
+        def choose(obs: NDArray[Any]) -> int:
+            return int(np.asarray(self._exploit(learner, obs[None]))[0])
+
+        names = (f"{STREAM}/{i}" for i in range(episodes))
+        seeds = [episode_seed(self._task, self._seed, name) for name in names]
+        with _global_randomness_kept():
+            if self._env is None:
+                self._env = self._made()
+            own = self._env
+            guard = EnvGuard(
+                f"an evaluation of {self._task}", self._read(own.observation_space), 1, self._limit
+            )
+            env = _Guarded(own, guard)
+            return play(env, choose, seeds, min(max(steps, UNCUT), LONGEST), steps)
+
+    def _made(self) -> gymnasium.Env[Any, Any]:
+        try:
+            return self._make()
+        except Exception as error:  # whatever the environment's own code raises
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise EnvironmentFault(
+                f"{self._task} cannot be made a second time, to evaluate in: {reason}; "
+                "train without evaluations"
+            ) from error
+
+    def close(self) -> None:
+        """Let go of the environment."""
+        env, self._env = self._env, None
+        if env is not None and self._ours:
+            env.close()
+
+
+class _Guarded:
+    """An environment seen as the host loop sees it: indices in, checked arrays out."""
+
+    def __init__(self, env: gymnasium.Env[Any, Any], guard: EnvGuard) -> None:
+        self._env, self._guard = env, guard
+        self._actions = spaces.actions(env.action_space)
+
+    def reset(self, seed: int) -> tuple[NDArray[Any], dict[str, Any]]:
+        with self._guard.watching():
+            obs, info = self._env.reset(seed=seed)
+            return self._guard.observed(obs), info
+
+    def step(self, action: int) -> tuple[NDArray[Any], float, bool, bool, dict[str, Any]]:
+        guard = self._guard
+        guard.step += 1
+        with guard.watching():
+            obs, reward, terminated, truncated, info = self._env.step(self._actions.decode(action))
+            return guard.observed(obs), guard.rewarded(reward), terminated, truncated, info
+
+
+@contextlib.contextmanager
+def _global_randomness_kept() -> Iterator[None]:
+    """Environments that draw from generators of the whole process must not notice an evaluation."""
+    python, numpy = random.getstate(), np.random.get_state()
+    try:
+        yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+
+
+class CompiledPlayer:
+    """On a compiled task: all episodes at once, in one compiled call."""
+
+    def __init__(self, agent: Agent, env: Environment, seed: int) -> None:
+        self._agent, self._env = agent, env
+        self._stream = jnp.asarray(rng.stream_key(env.name, seed, STREAM))
+
+    def play(self, learner: Learner, episodes: int, steps: float) -> Evaluation:
+        """As many episodes as are sure to fit into `steps`, at most `episodes`, at least one."""
+        number = int(max(1, min(episodes, steps // self._env.max_episode_steps)))
+        # A task is a frozen description: equal ones share their program.
+        program = _compiled(self._env, self._agent, episodes)  # type: ignore[arg-type]
+        rewards, lengths, over = jax.device_get(program(learner, self._stream, number))
+        returns = rewards[:, :number].sum(axis=0, dtype=np.float64)
+        return Evaluation(returns.tolist(), lengths[:number].tolist(), int((~over).sum()))
+
+    def close(self) -> None:
+        """A compiled task holds nothing."""
+
+
+@lru_cache(maxsize=8)
+def _compiled(env: Environment, agent: Agent, width: int) -> Callable[..., Any]:
+    """(learner, stream, number ≤ width) → rewards [time, width], lengths and ends [width]."""
+    longest = min(env.max_episode_steps, LONGEST)
+    exploit = jax.vmap(agent.exploit, in_axes=(None, 0))
+    keys_at = jax.vmap(jax.random.fold_in, in_axes=(0, None))
+
+    @jax.jit
+    def run(learner: Learner, stream: jax.Array, number: jax.Array) -> tuple[jax.Array, ...]:
+        numbers = jnp.arange(width, dtype=jnp.uint32)
+        keys = jax.vmap(rng.at, in_axes=(None, 0))(stream, numbers)
+        state, obs = jax.vmap(env.reset)(keys_at(keys, 0))
+        rewards = jnp.zeros((longest, width), jnp.float32)
+        lengths = jnp.zeros(width, jnp.int32)
+
+        def going_on(carry: Any) -> Any:
+            time, _, _, _, _, over = carry
+            return (time < longest) & ~jnp.all(over)
+
+        def step(carry: Any) -> Any:
+            time, state, obs, rewards, lengths, over = carry
+            ts = jax.vmap(env.step)(state, exploit(learner, obs), keys_at(keys, time + 1))
+            rewards = rewards.at[time].set(jnp.where(over, 0.0, ts.reward))
+            lengths = lengths + ~over
+            over = over | ts.last
+            # An episode that is over stays before its last step, which may be taken again.
+            state, obs = jax.tree.map(partial(_where, over), (state, obs), (ts.state, ts.obs))
+            return time + 1, state, obs, rewards, lengths, over
+
+        start = (jnp.int32(0), state, obs, rewards, lengths, numbers >= number)
+        *_, rewards, lengths, over = jax.lax.while_loop(going_on, step, start)
+        return rewards, lengths, over
+
+    return run
+
+
+def _where(which: jax.Array, one: jax.Array, other: jax.Array) -> jax.Array:
+    """`jnp.where` along the leading axis."""
+    chosen: jax.Array = jnp.where(which.reshape(-1, *[1] * (one.ndim - 1)), one, other)
+    return chosen

@@ -1,0 +1,56 @@
+"""Codes: the more alike two observations are, the more codes they share."""
+
+from __future__ import annotations
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from isl.nn.codes import image_encoder, vector_encoder
+
+CELLS = 4096
+
+
+def shared(encode, one, other) -> float:
+    a, b = (np.asarray(encode(jnp.asarray(x))) for x in (one, other))
+    assert a.min() >= 0
+    assert max(a.max(), b.max()) < CELLS
+    return float(np.mean(a == b))
+
+
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_near_vectors_share_more_codes_than_far_ones(size):
+    encode = vector_encoder(size, 32, 0.5, CELLS)
+    rng = np.random.default_rng(1)
+    found = {distance: [] for distance in (0.0, 0.05, 0.2, 3.0)}
+    for _ in range(50):
+        x, direction = rng.normal(size=(2, size))
+        direction /= np.linalg.norm(direction)
+        for distance, shares in found.items():
+            moved = (x + distance * direction).astype(np.float32)
+            shares.append(shared(encode, x.astype(np.float32), moved))
+    same, near, off, far = (np.mean(shares) for shares in found.values())
+    assert same == 1.0 > near > off > far
+    assert far < 0.05
+
+
+def test_images_that_differ_in_a_part_share_the_codes_of_other_parts():
+    encode = image_encoder((16, 16, 1), 16, CELLS)
+    image = np.random.default_rng(0).integers(0, 256, (16, 16, 1), dtype=np.uint8)
+    changed = image.copy()
+    changed[3, 4] = 255 - changed[3, 4]
+    assert shared(encode, image, image) == 1.0
+    assert 0.3 < shared(encode, image, changed) < 1.0
+    assert np.asarray(encode(image))[0] != np.asarray(encode(changed))[0]  # the whole differs
+    assert shared(encode, image, 255 - image) < 0.1
+
+
+@pytest.mark.parametrize("shape", [(84, 84, 4), (3, 64, 64), (8, 8)])
+def test_images_of_any_layout_are_read_in_batches(shape):
+    encode = image_encoder(shape, 4, CELLS)
+    images = np.full((5, *shape), 20, np.uint8)
+    for i, image in enumerate(images):
+        image[..., : 1 + i * shape[-2] // 5, :] = 200  # a bright part that grows
+    together = np.asarray(encode(jnp.asarray(images)))
+    np.testing.assert_array_equal(together, [encode(jnp.asarray(x)) for x in images])
+    assert len(np.unique(together[:, 0])) == 5
