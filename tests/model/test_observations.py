@@ -172,7 +172,7 @@ def test_every_agent_can_be_traced_on_any_space(space, agent):
     packed = jax.eval_shape(program.init, streams("", 0))
     state = program.packing.template()
     batch = jax.ShapeDtypeStruct((1, *obs.shape), obs.dtype)
-    feedback = jax.ShapeDtypeStruct((3, 1), jnp.float32)
+    feedback = jax.ShapeDtypeStruct((4, 1), jnp.float32)
     after, action = jax.eval_shape(partial(program.advance, updates=1), packed, batch, feedback)
     assert (after, action.shape) == (packed, (1,))
     assert jax.eval_shape(program.store, packed, batch, feedback) == packed

@@ -6,7 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from isl.nn.codes import image_encoder, vector_encoder
+from isl.nn.codes import image_codes, symbol_codes, vector_codes
 
 CELLS = 4096
 
@@ -20,7 +20,7 @@ def shared(encode, one, other) -> float:
 
 @pytest.mark.parametrize("size", [1, 2, 4, 8])
 def test_near_vectors_share_more_codes_than_far_ones(size):
-    encode = vector_encoder(size, 32, 0.5, CELLS)
+    encode = vector_codes(size, 32, 0.5, CELLS).encode
     rng = np.random.default_rng(1)
     found = {distance: [] for distance in (0.0, 0.05, 0.2, 3.0)}
     for _ in range(50):
@@ -35,7 +35,7 @@ def test_near_vectors_share_more_codes_than_far_ones(size):
 
 
 def test_images_that_differ_in_a_part_share_the_codes_of_other_parts():
-    encode = image_encoder((16, 16, 1), 16, CELLS)
+    encode = image_codes((16, 16, 1), 16, CELLS).encode
     image = np.random.default_rng(0).integers(0, 256, (16, 16, 1), dtype=np.uint8)
     changed = image.copy()
     changed[3, 4] = 255 - changed[3, 4]
@@ -47,7 +47,7 @@ def test_images_that_differ_in_a_part_share_the_codes_of_other_parts():
 
 @pytest.mark.parametrize("shape", [(84, 84, 4), (3, 64, 64), (8, 8)])
 def test_images_of_any_layout_are_read_in_batches(shape):
-    encode = image_encoder(shape, 4, CELLS)
+    encode = image_codes(shape, 4, CELLS).encode
     images = np.full((5, *shape), 20, np.uint8)
     for i, image in enumerate(images):
         image[..., : 1 + i * shape[-2] // 5, :] = 200  # a bright part that grows

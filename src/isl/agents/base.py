@@ -35,6 +35,7 @@ __all__ = [
     "Metrics",
     "Observe",
     "Schedule",
+    "Track",
     "Transition",
     "Update",
     "allowed",
@@ -47,6 +48,7 @@ __all__ = [
     "schedule_of",
     "store_as_is",
     "taken",
+    "track_inside",
 ]
 
 Learner = Any
@@ -133,6 +135,14 @@ class Inspect(Protocol):
     def __call__(self, learner: Learner, obs: Any, /) -> dict[str, jax.Array]: ...
 
 
+class Track(Protocol):
+    """Sees what every step paid, in which episode, and whether it was the last one there."""
+
+    def __call__(
+        self, learner: Learner, episode: Episode, reward: jax.Array, last: jax.Array, /
+    ) -> tuple[Learner, Episode]: ...
+
+
 class Agent(NamedTuple):
     """The functions. Observations are single, batches have a leading axis; all can be traced."""
 
@@ -145,6 +155,7 @@ class Agent(NamedTuple):
     update: Update
     target: Freeze
     inspect: Inspect
+    track: Track | None = None  # None: nothing depends on how episodes go
 
 
 def schedule_of(config: Config, random_start: bool = False) -> Schedule:
@@ -158,6 +169,21 @@ def schedule_of(config: Config, random_start: bool = False) -> Schedule:
         learning_starts=config.learning_starts,
         random_start=random_start,
     )
+
+
+def track_inside(agent: Agent) -> Track | None:
+    """`track` of an agent around `agent`, whose learner has that of `agent` as `inner`."""
+    if agent.track is None:
+        return None
+    own = agent.track
+
+    def track(
+        learner: Learner, episode: Episode, reward: jax.Array, last: jax.Array
+    ) -> tuple[Learner, Episode]:
+        inner, episode = own(learner.inner, episode, reward, last)
+        return learner._replace(inner=inner), episode
+
+    return track
 
 
 def no_episode(learner: Learner, key: jax.Array, /) -> Episode:

@@ -5,7 +5,8 @@ actions instead of π* and ℓ:
   * hidden layers are normalised (Ba et al. 2016) and heads start at 0;
   * double Q-learning (van Hasselt et al. 2016), with errors that count linearly beyond one unit;
   * advantage learning (Bellemare et al. 2016): gaps between actions that are wider than the errors;
-  * `exploit` follows an average of the parameters over the latest three thousand updates;
+  * the greedy policy has an average of the parameters over the latest three thousand updates, and
+    `exploit` follows the one that did best in training (isl.agents.wrappers.keep_best);
   * rewards in units of the returns seen, and vectors normalised as they come.
 """
 
@@ -17,15 +18,16 @@ from typing import Any, ClassVar, NamedTuple
 import jax
 import jax.numpy as jnp
 import optax
-from gymnasium.spaces import Box, Space
+from gymnasium.spaces import Space
 from jax.lax import stop_gradient
 
 from isl.agents import base
 from isl.agents.base import Agent, Metrics, Transition, hyper, taken
 from isl.agents.dqn import Exploring, assemble
+from isl.agents.wrappers import keep_best
 from isl.agents.wrappers.normalise_observations import normalised
 from isl.agents.wrappers.scale_rewards import in_units
-from isl.envs.spaces import is_image
+from isl.envs.spaces import is_vector
 from isl.nn.approximators import Approximators, Net, Trained
 from isl.nn.step import Reads
 
@@ -54,6 +56,10 @@ class Config(Exploring):
         at_most=0.99,
     )
 
+    greedy_share: float = hyper(
+        1 / 3, "share of training episodes played greedily", at_least=0, at_most=1, basic=True
+    )
+
     normalises: ClassVar[bool] = True
 
 
@@ -77,47 +83,45 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         metrics = {"td_error": jnp.mean(jnp.abs(target - q)), "q": jnp.mean(q)}
         return jnp.mean(optax.huber_loss(q, target)), metrics
 
-    def rescale(learner: Learner, factor: jax.Array) -> Learner:
-        average = nets.scaled(steady(learner).q, factor).params
-        return learner._replace(q=nets.scaled(learner.q, factor), average=average)
+    def values(learner: Learner, policy: Any, obs: jax.Array) -> jax.Array:
+        return nets.read(learner.q._replace(params=policy), obs)("q")
 
-    agent = in_units(averaged(cfg, assemble(cfg, nets, loss)), cfg.gamma, rescale)
-    is_vector = isinstance(observation_space, Box) and not is_image(observation_space)
-    return normalised(agent, observation_space) if is_vector else agent
+    def rescale(learner: keep_best.Learner, factor: jax.Array) -> keep_best.Learner:
+        inner = learner.inner
+        q, average = nets.scaled(inner.q, factor), nets.scaled_params(inner.average, factor)
+        champion, challenger = (
+            nets.scaled_params(x, factor) for x in (learner.champion, learner.challenger)
+        )
+        inner = inner._replace(q=q, average=average)
+        return learner._replace(inner=inner, champion=champion, challenger=challenger)
 
-
-def steady(learner: Learner) -> Learner:
-    """The learner with the averaged parameters."""
-    return learner._replace(q=learner.q._replace(params=learner.average))
+    agent = averaged(cfg, assemble(cfg, nets, loss))
+    agent = keep_best.keep_best(agent, cfg.greedy_share, lambda x: x.average, values)
+    agent = in_units(agent, cfg.gamma, rescale)
+    return normalised(agent, observation_space) if is_vector(observation_space) else agent
 
 
 def averaged(cfg: Config, agent: Agent) -> Agent:
-    """DQN whose `exploit` follows an average of the parameters."""
+    """DQN that keeps an average of its parameters."""
 
     def init(key: jax.Array) -> Learner:
         fresh = agent.init(key)
         return Learner(fresh.q, fresh.steps, fresh.q.params)
 
-    def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
-        return agent.exploit(steady(learner), obs, mask)
-
     def update(
         learner: Learner, frozen: Any, batch: Transition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
         learner, metrics = agent.update(learner, frozen, batch, key)
-        average = running_average(cfg.averaging, learner.average, learner.q)
+        share = share_of_newest(cfg.averaging, learner.q.updates)
+        average = optax.incremental_update(learner.q.params, learner.average, share)
         return learner._replace(average=average), metrics
 
-    def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
-        return agent.inspect(learner, obs) | {"greedy": agent.inspect(steady(learner), obs)["q"]}
-
-    return agent._replace(init=init, exploit=exploit, update=update, inspect=inspect)
+    return agent._replace(init=init, update=update)
 
 
-def running_average(share: float, average: Any, newest: Trained) -> Any:
-    """The average of parameters after an update: plain at first, then of the latest 1/share."""
-    share_now = jnp.maximum(share, 1 / newest.updates.astype(jnp.float32))
-    return optax.incremental_update(newest.params, average, share_now)
+def share_of_newest(share: float, updates: jax.Array) -> jax.Array:
+    """In a running average that is plain at first, then over the latest 1/share updates."""
+    return jnp.maximum(share, 1 / updates.astype(jnp.float32))
 
 
 def double_q_target(

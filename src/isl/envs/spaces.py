@@ -7,8 +7,8 @@ An agent sees a Discrete space, a table with one entry per observation, or a Box
     image      a Box of uint8 with 2 or 3 axes: kept as uint8, read by convolutions
     vector     everything else, as float32: a Box keeps its shape, other spaces are joined to one
                vector, in which Discrete and MultiDiscrete are one-hot
-    symbols    only if asked for. A Box of small integers, such as MiniGrid's views: each of them is
-               one-hot. The replay keeps the integers as uint8
+    symbols    only if asked for. A Box of small integers, such as MiniGrid's views: names, not
+               amounts, of which networks learn what they mean
 
 Actions: Discrete, and MultiDiscrete as one index over all combinations.
 """
@@ -35,6 +35,14 @@ MOST_STATES = 10_000_000  # of one that is asked for
 SYMBOLS = 16  # values of an integer whose space allows more, as MiniGrid's 0 … 255
 MAX_ACTIONS = 4096
 _OBSERVATIONS = "Discrete, Box, MultiDiscrete, MultiBinary, and Dict or Tuple of these"
+
+
+class Symbols(spaces.Box):
+    """Whole numbers from 0 to `number` − 1, as uint8, that are names and not amounts."""
+
+    def __init__(self, shape: tuple[int, ...], number: int) -> None:
+        super().__init__(0, number - 1, shape, np.uint8)
+        self.number = number
 
 
 class Observations(NamedTuple):
@@ -74,7 +82,14 @@ class Actions(NamedTuple):
 
 def is_image(space: spaces.Space[Any]) -> bool:
     """uint8 with two axes, or three of which one is for channels."""
-    return isinstance(space, spaces.Box) and space.dtype == np.uint8 and len(space.shape) in (2, 3)
+    if not isinstance(space, spaces.Box) or isinstance(space, Symbols):
+        return False
+    return space.dtype == np.uint8 and len(space.shape) in (2, 3)
+
+
+def is_vector(space: spaces.Space[Any]) -> bool:
+    """A Box of numbers that are amounts."""
+    return isinstance(space, spaces.Box) and not isinstance(space, Symbols) and not is_image(space)
 
 
 def usual(space: spaces.Space[Any]) -> str:
@@ -158,7 +173,6 @@ def _symbols(space: spaces.Space[Any]) -> Observations:
     if not isinstance(space, spaces.Box) or not encoding.has_whole_numbers(space, 0, np.inf):
         raise _misfit("symbols", space, "expected a Box of whole numbers from 0 on")
     number = int(min(space.high.max() + 1.0, SYMBOLS))
-    stored, rank = _box(space.shape, np.uint8), len(space.shape)
     as_array = encoding.as_type(np.uint8, space)
 
     def encode(obs: Any, xp: Any = np) -> Any:
@@ -167,11 +181,8 @@ def _symbols(space: spaces.Space[Any]) -> Observations:
             raise UsageError(f"observed {array.max()}, expected symbols from 0 to {number - 1}")
         return array
 
-    def expand(x: Any) -> Any:
-        return encoding.one_hot(x, number).reshape(*x.shape[: x.ndim - rank], -1)
-
-    seen = spaces.Box(0, 1, (math.prod(space.shape) * number,), np.float32)
-    return Observations(space, "symbols", stored, encode, seen, expand)
+    seen = Symbols(space.shape, number)
+    return Observations(space, "symbols", seen, encode, seen)
 
 
 def _misfit(kind: str, space: spaces.Space[Any], why: str) -> UsageError:

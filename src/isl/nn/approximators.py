@@ -196,19 +196,26 @@ class Approximators:
 
         Of a network that `only` names, the first so many outputs alone; with hidden layers.
         """
+        params = self.scaled_params(state.params, factor, only)
+        rows = state.rows
+        if rows is not None and not self._has_hidden:
+            rows = rows._replace(values=rows.values * factor)
+        return state._replace(params=params, rows=rows)
+
+    def scaled_params(
+        self, params: Mapping[str, Any], factor: jax.Array, only: Mapping[str, int] | None = None
+    ) -> dict[str, Any]:
+        """The parameters of some of the networks, scaled likewise."""
         last = "head" if self._has_hidden else "first"
-        params = {}
-        for name, tree in state.params.items():
+        scaled = {}
+        for name, tree in params.items():
             layers, end = tree["params"], (only or {}).get(name)
 
             def scale(x: jax.Array, end: int | None = end) -> jax.Array:
                 return x * factor if end is None else x.at[:end].multiply(factor)
 
-            params[name] = {**tree, "params": {**layers, last: jax.tree.map(scale, layers[last])}}
-        rows = state.rows
-        if rows is not None and not self._has_hidden:
-            rows = rows._replace(values=rows.values * factor)
-        return state._replace(params=params, rows=rows)
+            scaled[name] = {**tree, "params": {**layers, last: jax.tree.map(scale, layers[last])}}
+        return scaled
 
     def _init_member(self, key: jax.Array) -> Trained:
         params: dict[str, Any] = {}

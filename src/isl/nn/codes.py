@@ -1,6 +1,6 @@
 """Codes of observations: similar ones share codes, so that visits to what is similar are counted.
 
-An encoder turns an observation into `number` integers below `cells`. Each code is a coarse look at
+`encode` turns an observation into `number` integers below `cells`. Each code is a coarse look at
 the observation of its own: two observations share the more codes the more alike they are.
 
     vectors   the tile in which up to three of its numbers fall, others for each code
@@ -10,7 +10,7 @@ the observation of its own: two observations share the more codes the more alike
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,14 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 Numbers = NDArray[Any]
-Encoder = Callable[[jax.Array], jax.Array]  # [..., *shape] → int32 [..., number]
+
+
+class Codes(NamedTuple):
+    """The codes of a kind of observation."""
+
+    encode: Callable[[jax.Array], jax.Array]  # [..., *shape] → int32 [..., number]
+    number: int
+    alone: int = 0  # the first so many look at one cell each
+
 
 AXES = 3  # dimensions of a tile
 LEVELS = 8  # of brightness that the codes of images tell apart
 MOST_PIXELS = 1024  # that they read: of larger images the brightest of every square
 
 
-def vector_encoder(size: int, number: int, width: float, cells: int) -> Encoder:
+def vector_codes(size: int, number: int, width: float, cells: int) -> Codes:
     """For vectors of `size` numbers, each with a standard deviation of about 1.
 
     Tiles lie along the axes: if one number is far from all that was seen, every tile with that
@@ -41,7 +49,7 @@ def vector_encoder(size: int, number: int, width: float, cells: int) -> Encoder:
         tile = jnp.floor(jnp.clip(_like(offsets, read) + read, -1e6, 1e6)).astype(jnp.int32)
         return _hashed(tile.astype(jnp.uint32), factors, cells)
 
-    return encode
+    return Codes(encode, number)
 
 
 def _axes(rng: np.random.Generator, size: int, number: int) -> Numbers:
@@ -56,7 +64,7 @@ def _axes(rng: np.random.Generator, size: int, number: int) -> Numbers:
     return axes
 
 
-def image_encoder(shape: tuple[int, ...], number: int, cells: int) -> Encoder:
+def image_codes(shape: tuple[int, ...], number: int, cells: int) -> Codes:
     """For uint8 images."""
     rng = np.random.default_rng(0)
     side = 1
@@ -74,7 +82,26 @@ def image_encoder(shape: tuple[int, ...], number: int, cells: int) -> Encoder:
         words = (levels * LEVELS // 256).astype(jnp.uint32)
         return _hashed(words[:, None, :], factors.astype(np.uint32), cells).reshape(*batch, number)
 
-    return encode
+    return Codes(encode, number)
+
+
+def symbol_codes(shape: tuple[int, ...], number: int, cells: int) -> Codes:
+    """For symbols: a code of every cell alone, then of random parts of the cells, and of all."""
+    rng = np.random.default_rng(0)
+    channels = shape[-1] if len(shape) == 3 else 1
+    places = int(np.prod(shape)) // channels
+    alone = np.eye(places, dtype=bool)
+    parts = rng.uniform(size=(number, places)) < _shares(number)
+    read = np.concatenate([alone, parts])
+    factors = _odd(rng, (len(read), places, channels)) * read[:, :, None]
+    flat = factors.reshape(len(read), -1).astype(np.uint32)
+
+    def encode(obs: jax.Array) -> jax.Array:
+        batch = obs.shape[: obs.ndim - len(shape)]
+        words = obs.reshape(*batch, 1, -1).astype(jnp.uint32)
+        return _hashed(words, flat, cells)
+
+    return Codes(encode, len(read), alone=places)
 
 
 def _shares(number: int) -> Numbers:

@@ -3,6 +3,7 @@
     Discrete     a table look-up: the same numbers as one-hot × matrix, n times cheaper
     Box          flattened, then a dense layer
     Box, image   convolutions until at most 6 × 6 is left, then a dense layer
+    Symbols      an embedding of every cell, the same for all of them, then a dense layer
     WithTorso    the user's own flax module, then a dense layer
 
 Kernels start as the paper's did (Sonnet's default): normal with std 1/√fan_in, cut at two std and
@@ -21,10 +22,11 @@ import jax.numpy as jnp
 from gymnasium.spaces import Box, Discrete, Space
 from jax.lax import optimization_barrier
 
-from isl.envs.spaces import is_image
+from isl.envs.spaces import Symbols, is_image
 from isl.errors import UsageError
 
 CONV_CHANNELS = (16, 32)  # of the first convolution, and of those after it
+CELL_FEATURES = 12  # of a cell of symbols
 SMALLEST_VARIANCE = 1e-6  # of a layer that is to be normalised
 SMALL_ENOUGH = 6  # pixels along the longer side when the convolutions stop
 
@@ -145,6 +147,27 @@ class Convolutions(nn.Module):
                 return x.reshape(x.shape[0], -1)
 
 
+class Embedding(nn.Module):
+    """Symbols [B, …] by cells: with three axes the last one has the symbols of one cell.
+
+    A key is a key wherever it lies, so all cells share one layer on their one-hot codes.
+    """
+
+    number: int  # of symbols
+    bias: bool = True
+
+    @nn.compact
+    def __call__(self, symbols: jax.Array) -> jax.Array:
+        x = symbols if symbols.ndim == 4 else symbols[..., None]
+        codes = jax.nn.one_hot(x.reshape(-1, x.shape[-1]), self.number)
+        inputs = x.shape[-1] * self.number
+        kernel = self.param("kernel", truncated_fan_in, (inputs, CELL_FEATURES))
+        y = codes.reshape(-1, inputs) @ (kernel * math.sqrt(self.number))  # one in so many is 1
+        if self.bias:
+            y = y + self.param("bias", nn.initializers.zeros, (CELL_FEATURES,))[None]
+        return jax.nn.relu(y).reshape(x.shape[0], -1)
+
+
 class Network(nn.Module):
     """First layer by observation space, hidden ReLU layers, a linear head of `outputs`.
 
@@ -171,6 +194,8 @@ class Network(nn.Module):
             )
         if isinstance(self.space, WithTorso):
             self.torso: nn.Module = self.space.torso.clone()
+        elif isinstance(self.space, Symbols):
+            self.torso = Embedding(self.space.number, self.bias)
         elif is_image(self.space):
             self.torso = Convolutions(self.bias)
         rows = isinstance(self.first, Table)  # the first layer gives them, to the next one only
@@ -212,7 +237,7 @@ class Network(nn.Module):
             rows: jax.Array = self.first(flat, looked_up)
             return rows
         x = x.reshape(-1, *(self.space.shape or ()))
-        if isinstance(self.space, WithTorso) or is_image(self.space):
+        if isinstance(self.space, WithTorso | Symbols) or is_image(self.space):
             x = self.torso(x)
         columns: jax.Array = self.first(x.reshape(x.shape[0], -1).T)
         return columns

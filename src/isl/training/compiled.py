@@ -117,9 +117,12 @@ class _OneSeed:
         ts = env.step(seed.env, action, step_key)
         transition = Transition(seed.obs, action, ts.reward, ts.discount, ts.obs)
         learner, item = agent.observe(seed.learner, transition, rng.at(seed.streams["store"], now))
+        going = seed.episode
+        if agent.track is not None:
+            learner, going = agent.track(learner, going, ts.reward, ts.last)
         begun = agent.begin_episode(learner, rng.at(seed.streams["episode"], now))
         env_state, obs = go_on(env, ts, reset_key)
-        episode = jax.tree.map(partial(jnp.where, ts.last), begun, seed.episode)
+        episode = jax.tree.map(partial(jnp.where, ts.last), begun, going)
         record = _record(env, seed.obs, ts)
         seed = seed._replace(
             learner=learner,

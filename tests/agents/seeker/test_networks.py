@@ -27,7 +27,7 @@ def assembled(config=CONFIG):
     """The agent without its wrappers: rewards are in units, vectors are normalised."""
     nets = {"greedy": Net(twin.ACTIONS, config.lr), "seek": Net(2 * twin.ACTIONS, config.lr)}
     values = Approximators(SPACE, config.hidden, nets, layer_norm=True)
-    encode = networks._encoder(config, SPACE, twin.ACTIONS)
+    encode = networks._codes(config, SPACE, twin.ACTIONS).encode
     return networks.assemble(config, values, encode, twin.ACTIONS), encode
 
 

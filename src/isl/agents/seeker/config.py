@@ -10,7 +10,7 @@ from gymnasium.spaces import Discrete, Space
 
 from isl.agents import base
 from isl.agents.base import hyper
-from isl.envs.spaces import is_image
+from isl.envs.spaces import is_vector
 
 
 @dataclass(frozen=True)
@@ -59,4 +59,4 @@ class Config(base.Config):
             return dict.fromkeys((*names, "tilings", "tile_width"), reason)
         reason = "these observations are no table of states or tiles"
         useless = dict.fromkeys(("sweep", "successors"), reason)
-        return useless | {"tile_width": reason} if is_image(space) else useless
+        return useless if is_vector(space) else useless | {"tile_width": reason}

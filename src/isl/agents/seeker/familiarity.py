@@ -27,7 +27,14 @@ def visited(visits: jax.Array, code: jax.Array, action: jax.Array) -> jax.Array:
     return visits.at[jnp.arange(len(code)), code, action].add(1.0)
 
 
-def novelty(visits: jax.Array, code: jax.Array, power: float) -> jax.Array:
-    """u(s, ·) in [0, 1] of observations by their codes: [..., codes] → [..., A]."""
+def novelty(visits: jax.Array, code: jax.Array, power: float, alone: int = 0) -> jax.Array:
+    """u(s, ·) in [0, 1] of observations by their codes: [..., codes] → [..., A].
+
+    Of the first `alone` codes, which look at one part each, the largest novelty counts.
+    """
     which = jnp.arange(visits.shape[0]).reshape((1,) * (code.ndim - 1) + (-1,))
-    return jnp.mean(jnp.exp(-power * jnp.log1p(visits[which, code])), axis=-2)
+    each = jnp.exp(-power * jnp.log1p(visits[which, code]))
+    together = jnp.mean(each[..., alone:, :], axis=-2)
+    if not alone:
+        return together
+    return (jnp.max(each[..., :alone, :], axis=-2) + together) / 2

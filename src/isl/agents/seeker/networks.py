@@ -11,8 +11,9 @@
 u counts visits and h is a logistic output, so ℓ cannot diverge. Against divergence of g and q̂:
 layers are normalised, heads start at 0, errors count linearly beyond one unit of returns, and
 targets stand still for `target_period` updates. Against flicker: gaps between actions are wider
-than the networks' errors, `exploit` follows an average of the parameters, and a share of the
-episodes is played by it, so that g is trained where its own policy leads.
+than the networks' errors, the greedy policy has an average of the parameters, `exploit` follows the
+one that did best in training (isl.agents.wrappers.keep_best), and the episodes that show it train
+g where its own policy leads.
 """
 
 from __future__ import annotations
@@ -25,19 +26,20 @@ import chex
 import jax
 import jax.numpy as jnp
 import optax
-from gymnasium.spaces import Box, Space
+from gymnasium.spaces import Space
 from jax.lax import stop_gradient
 
 from isl.agents import base
 from isl.agents.base import Agent, Metrics, Transition, taken
 from isl.agents.seeker import familiarity
 from isl.agents.seeker.config import Config
-from isl.agents.stable_dqn import double_q_target, running_average, with_wider_gap
+from isl.agents.stable_dqn import double_q_target, share_of_newest, with_wider_gap
+from isl.agents.wrappers import keep_best
 from isl.agents.wrappers.normalise_observations import normalised
 from isl.agents.wrappers.scale_rewards import in_units
-from isl.envs.spaces import is_image
+from isl.envs.spaces import Symbols, is_image, is_vector
 from isl.nn.approximators import Approximators, Frozen, Net, Trained
-from isl.nn.codes import Encoder, image_encoder, vector_encoder
+from isl.nn.codes import Codes, image_codes, symbol_codes, vector_codes
 from isl.nn.networks import WithTorso
 from isl.nn.step import Reads
 from isl.theory.exploration import pareto_optimal, uc_policy, uc_value
@@ -47,7 +49,7 @@ HOPE = 3.0  # log-odds of h before anything is learned: most of what lies ahead 
 
 class Learner(NamedTuple):
     values: Trained  # both networks
-    average: Any  # of their parameters over the latest updates
+    average: Any  # of the greedy network's parameters over the latest updates
     visits: jax.Array  # [codes, cells, A]
 
 
@@ -92,34 +94,43 @@ def make(cfg: Config, space: Space[Any], num_actions: int) -> Agent:
     """Seeker for vectors and images."""
     nets = {"greedy": Net(num_actions, cfg.lr), "seek": Net(2 * num_actions, cfg.lr)}
     values = Approximators(space, cfg.hidden, nets, layer_norm=True)
-    agent = assemble(cfg, values, _encoder(cfg, space, num_actions), num_actions)
+    agent = assemble(cfg, values, _codes(cfg, space, num_actions), num_actions)
 
-    def rescale(learner: Learner, factor: jax.Array) -> Learner:
-        average, only = learner.values._replace(params=learner.average), {"seek": num_actions}
-        return learner._replace(
-            values=values.scaled(learner.values, factor, only),
-            average=values.scaled(average, factor, only).params,
-        )
+    def greedy_values(learner: Learner, policy: Any, obs: jax.Array) -> jax.Array:
+        return values.read(learner.values._replace(params={"greedy": policy}), obs)("greedy")
+
+    def rescale(learner: keep_best.Learner, factor: jax.Array) -> keep_best.Learner:
+        inner = learner.inner
+        trained = values.scaled(inner.values, factor, {"seek": num_actions})
+        inner = inner._replace(values=trained, average=scaled(inner.average, factor))
+        champion, challenger = (scaled(x, factor) for x in (learner.champion, learner.challenger))
+        return learner._replace(inner=inner, champion=champion, challenger=challenger)
+
+    def scaled(policy: Any, factor: jax.Array) -> Any:
+        return values.scaled_params({"greedy": policy}, factor)["greedy"]
+
+    agent = keep_best.keep_best(agent, cfg.greedy_share, lambda x: x.average, greedy_values)
 
     agent = in_units(agent, cfg.gamma, rescale)
     inner = _seen(space)
-    is_vector = isinstance(inner, Box) and not is_image(inner)
-    return normalised(agent, inner) if is_vector else agent
+    return normalised(agent, inner) if is_vector(inner) else agent
 
 
-def assemble(cfg: Config, values: Approximators, encode: Encoder, num_actions: int) -> Agent:
+def assemble(cfg: Config, values: Approximators, codes: Codes, num_actions: int) -> Agent:
     """The agent on given networks and codes, in units of the returns."""
 
     def init(key: jax.Array) -> Learner:
         fresh = values.init(key)
-        return Learner(fresh, fresh.params, familiarity.no_visits(cfg.tilings, num_actions))
+        return Learner(
+            fresh, fresh.params["greedy"], familiarity.no_visits(codes.number, num_actions)
+        )
 
     def halves(seek: jax.Array) -> tuple[jax.Array, jax.Array]:
         """q̂ and the log-odds of h, from what the network gives."""
         return seek[..., :num_actions], seek[..., num_actions:] + HOPE
 
     def ell_of(visits: jax.Array, obs: jax.Array, odds: jax.Array) -> jax.Array:
-        u = familiarity.novelty(visits, encode(obs), cfg.novelty_power)
+        u = familiarity.novelty(visits, codes.encode(obs), cfg.novelty_power, codes.alone)
         return jnp.maximum(u + (1 - u) * jax.nn.sigmoid(odds), cfg.ell_min)
 
     def explored(learner: Learner, obs: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -127,25 +138,18 @@ def assemble(cfg: Config, values: Approximators, encode: Encoder, num_actions: i
         q, odds = halves(values.read(learner.values, obs)("seek"))
         return q, ell_of(learner.visits, obs, odds)
 
-    def steady(learner: Learner, obs: jax.Array) -> jax.Array:
-        """g(s, ·) of the averaged parameters."""
-        return values.read(learner.values._replace(params=learner.average), obs)("greedy")
-
-    def begin_episode(learner: Learner, key: jax.Array) -> jax.Array:
-        return jax.random.uniform(key) < cfg.greedy_share
-
     def act(
-        learner: Learner, greedily: jax.Array, obs: jax.Array, key: jax.Array, mask: Any = None
+        learner: Learner, episode: Any, obs: jax.Array, key: jax.Array, mask: Any = None
     ) -> jax.Array:
         q, ell = explored(learner, obs)
         policy = uc_policy(*base.allowed(q, ell, mask), cfg.kappa)  # eq. (10)
-        return jnp.where(greedily, exploit(learner, obs, mask), base.sampled(policy, key, mask))
+        return base.sampled(policy, key, mask)
 
     def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
-        return base.greedy(steady(learner, obs), mask)
+        return base.greedy(values.read(learner.values, obs)("greedy"), mask)
 
     def observe(learner: Learner, now: Transition, key: jax.Array) -> tuple[Learner, Transition]:
-        visits = familiarity.visited(learner.visits, encode(now.obs), now.action)
+        visits = familiarity.visited(learner.visits, codes.encode(now.obs), now.action)
         return learner._replace(visits=visits), now
 
     def update(
@@ -160,7 +164,8 @@ def assemble(cfg: Config, values: Approximators, encode: Encoder, num_actions: i
             return base.mean_loss(partial(losses, cfg), batch, told)
 
         trained, metrics = values.step(learner.values, frozen, batch.obs, batch.next_obs, loss)
-        average = running_average(cfg.averaging, learner.average, trained)
+        share = share_of_newest(cfg.averaging, trained.updates)
+        average = optax.incremental_update(trained.params["greedy"], learner.average, share)
         return Learner(trained, average, learner.visits), metrics
 
     def target(learner: Learner) -> Frozen:
@@ -174,26 +179,27 @@ def assemble(cfg: Config, values: Approximators, encode: Encoder, num_actions: i
             "policy": uc_policy(q, ell, cfg.kappa),
             "pareto": pareto_optimal(q, ell),
             "value": uc_value(q, ell, cfg.kappa),
-            "greedy": steady(learner, obs),
         }
 
     schedule = base.schedule_of(cfg, random_start=True)
-    return Agent(schedule, init, begin_episode, act, exploit, observe, update, target, inspect)
+    return Agent(schedule, init, base.no_episode, act, exploit, observe, update, target, inspect)
 
 
-def _encoder(cfg: Config, space: Space[Any], num_actions: int) -> Encoder:
+def _codes(cfg: Config, space: Space[Any], num_actions: int) -> Codes:
     """What visits are counted by."""
     inner = _seen(space)
     shape, cells = inner.shape or (), familiarity.cells_for(num_actions)
+    if isinstance(inner, Symbols):
+        return symbol_codes(shape, cfg.tilings, cells)
     if is_image(inner):
-        return image_encoder(shape, cfg.tilings, cells)
-    encode = vector_encoder(math.prod(shape), cfg.tilings, cfg.tile_width, cells)
+        return image_codes(shape, cfg.tilings, cells)
+    of_vectors = vector_codes(math.prod(shape), cfg.tilings, cfg.tile_width, cells)
 
     def encode_flat(obs: jax.Array) -> jax.Array:
         flat = obs.reshape(*obs.shape[: obs.ndim - len(shape)], math.prod(shape))
-        return encode(flat.astype(jnp.float32))
+        return of_vectors.encode(flat.astype(jnp.float32))
 
-    return encode_flat
+    return of_vectors._replace(encode=encode_flat)
 
 
 def _seen(space: Space[Any]) -> Space[Any]:

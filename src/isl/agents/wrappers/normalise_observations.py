@@ -11,11 +11,11 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from gymnasium.spaces import Box, Space
+from gymnasium.spaces import Space
 
-from isl.agents.base import Agent, Item, Metrics, Target, Transition
+from isl.agents.base import Agent, Item, Metrics, Target, Transition, track_inside
 from isl.agents.wrappers.expand_observations import map_transitions
-from isl.envs.spaces import is_image
+from isl.envs.spaces import is_vector
 from isl.errors import UsageError
 
 SMALLEST_VARIANCE = 1e-8  # of an observation that never changes
@@ -37,7 +37,7 @@ class Learner(NamedTuple):
 
 def normalised(agent: Agent, observation_space: Space[Any]) -> Agent:
     """`agent`, reading observations of zero mean and unit variance."""
-    if not isinstance(observation_space, Box) or is_image(observation_space):
+    if not is_vector(observation_space):
         raise UsageError(
             f"normalize=True is for vectors of numbers, not for {observation_space}; leave it out"
         )
@@ -79,7 +79,16 @@ def normalised(agent: Agent, observation_space: Space[Any]) -> Agent:
         return agent.inspect(learner.inner, normalise(learner.statistics, obs))
 
     return Agent(
-        agent.schedule, init, begin_episode, act, exploit, observe, update, target, inspect
+        agent.schedule,
+        init,
+        begin_episode,
+        act,
+        exploit,
+        observe,
+        update,
+        target,
+        inspect,
+        track_inside(agent),
     )
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from isl.agents.base import Agent, Item, Metrics, Target, Transition
+from isl.agents.base import Agent, Item, Metrics, Target, Transition, track_inside
 
 NEARLY = 0.01  # a change of the unit by less is not worth rescaling what was learned
 MEMORY = 10_000  # steps that the averages are over: behaviour changes, and its returns with it
@@ -87,7 +87,16 @@ def in_units(agent: Agent, gamma: float, rescale: Callable[[Any, jax.Array], Any
         return {name: x * factor if name in IN_UNITS else x for name, x in beliefs.items()}
 
     return Agent(
-        agent.schedule, init, begin_episode, act, exploit, observe, update, target, inspect
+        agent.schedule,
+        init,
+        begin_episode,
+        act,
+        exploit,
+        observe,
+        update,
+        target,
+        inspect,
+        track_inside(agent),
     )
 
 

@@ -116,7 +116,9 @@ class HostLoop:
         while self.steps < end:
             outcome = self._envs.step(self._action)
             outcomes.append(outcome)
-            feedback = np.stack([outcome.reward, outcome.discount, outcome.real])
+            feedback = np.stack(
+                [outcome.reward, outcome.discount, outcome.real, outcome.last], dtype=np.float32
+            )
             self.steps += int(outcome.real.sum()) if self._envs.skips else self._envs.width
             due, anew = self._updates_due() - self.updates, bool(outcome.last.any())
             if schedule.steps == 1 and self.steps <= schedule.learning_starts:

@@ -123,24 +123,30 @@ class _Functions:
 
     def store(self, state: State, next_obs: jax.Array, feedback: jax.Array) -> State:
         """Put what the last actions led to into the replay."""
-        reward, discount, real = feedback
+        reward, discount, real, last = feedback
         batch = Transition(state.obs, state.action, reward, discount, next_obs)
         real_first = jnp.argsort(real < 1, stable=True) if self.skips else self.each
 
-        def one(i: Any, carry: tuple[Any, Any]) -> tuple[Any, Any]:
-            learner, storage = carry
-            transition = jax.tree.map(lambda x: x[real_first[i]], batch)
+        def one(i: Any, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+            learner, storage, episodes = carry
+            env = real_first[i]
+            transition = jax.tree.map(lambda x: x[env], batch)
             key = rng.at(state.streams["store"], state.steps + i + 1)
             learner, item = self.agent.observe(learner, transition, key)
-            return learner, replay.add(storage, item, state.steps + i)
+            if self.agent.track is not None:
+                own = jax.tree.map(lambda x: x[env], episodes)
+                learner, own = self.agent.track(learner, own, reward[env], last[env] > 0)
+                episodes = jax.tree.map(lambda x, new: x.at[env].set(new), episodes, own)
+            return learner, replay.add(storage, item, state.steps + i), episodes
 
         count = jnp.sum(real).astype(jnp.int32) if self.skips else self.width
         count = replay.loop_length(count, state.steps)
-        carry = (state.learner, state.storage)
-        learner, storage = jax.lax.fori_loop(0, count, one, carry)
+        carry = (state.learner, state.storage, state.episode)
+        learner, storage, episode = jax.lax.fori_loop(0, count, one, carry)
         return state._replace(
             learner=learner,
             storage=storage,
+            episode=episode,
             steps=state.steps + count,
             rounds=state.rounds + 1,
         )

@@ -1,0 +1,186 @@
+"""Following the policy that has proved itself, as an agent around an agent.
+
+Values that are learned from samples flicker: a good greedy policy comes and goes. A share of the
+training episodes is therefore played greedily, by one of two policies that stand still:
+
+    champion     the one that `exploit` follows
+    challenger   the newest one, at the time when it was taken
+
+As soon as the challenger's returns are clearly better or worse than the champion's (by a standard
+error, or after `MOST` episodes by anything), the winner is the champion, and the newest policy the
+next challenger. So `exploit` changes on evidence, the episodes that give it are training data where
+the policy leads, and no step of the environment is spent on anything else. Fujimoto et al. (2023,
+TD7) assess policies in training as well, by their worst episode and without a second opinion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+
+from isl.agents import base
+from isl.agents.base import Agent, Item, Metrics, Target, Transition
+
+FEWEST, MOST = 3, 10  # episodes of a challenger before it is judged
+REMEMBERED = 100  # episodes of the champion that its score is over
+PATIENCE = 30_000  # updates after which the newest policy is taken without evidence
+EXPLORE, CHAMPION, CHALLENGER = range(3)
+
+
+class Score(NamedTuple):
+    """The returns of a policy."""
+
+    episodes: jax.Array
+    mean: jax.Array
+    squares: jax.Array  # Σ (return − mean)²
+
+
+class Learner(NamedTuple):
+    inner: Any
+    champion: Any  # parameters
+    challenger: Any
+    best: Score  # of the champion
+    trial: Score  # of the challenger
+    number: jax.Array  # int32: how many challengers there have been
+    age: jax.Array  # int32: updates since the challenger was taken
+    trained: jax.Array  # bool: whether there was an update
+
+
+class Episode(NamedTuple):
+    inner: Any
+    role: jax.Array  # who plays it
+    number: jax.Array  # the challenger's, when it began
+    paid: jax.Array  # so far
+
+
+def keep_best(
+    agent: Agent,
+    share: float,
+    newest: Callable[[Any], Any],
+    values: Callable[[Any, Any, jax.Array], jax.Array],
+) -> Agent:
+    """`agent`, whose greedy policy is the best of those that were tried.
+
+    Args:
+        agent: explores with `act`.
+        share: of the episodes that are played greedily.
+        newest: the parameters of the greedy policy, from the agent's learner.
+        values: of all actions, from the agent's learner, such parameters and an observation.
+    """
+
+    def init(key: jax.Array) -> Learner:
+        inner = agent.init(key)
+        first, zero = newest(inner), jnp.int32(0)
+        return Learner(
+            inner, first, first, no_score(), no_score(), zero, zero, jnp.zeros((), jnp.bool_)
+        )
+
+    def begin_episode(learner: Learner, key: jax.Array) -> Episode:
+        inner_key, draw_key = jax.random.split(key)
+        drawn = jax.random.uniform(draw_key)
+        # Whoever is known less.
+        known = (learner.best.episodes == 0) | (learner.best.episodes >= learner.trial.episodes)
+        greedy = jnp.where(known, CHALLENGER, CHAMPION)
+        role = jnp.where((drawn < share) & learner.trained, greedy, EXPLORE)
+        inner = agent.begin_episode(learner.inner, inner_key)
+        return Episode(inner, role, learner.number, jnp.float32(0))
+
+    def act(
+        learner: Learner, episode: Episode, obs: jax.Array, key: jax.Array, mask: Any = None
+    ) -> jax.Array:
+        first = episode.role == CHAMPION
+        policy = jax.tree.map(
+            lambda x, y: jnp.where(first, x, y), learner.champion, learner.challenger
+        )
+        followed = base.greedy(values(learner.inner, policy, obs), mask)
+        explored = agent.act(learner.inner, episode.inner, obs, key, mask)
+        return jnp.where(episode.role == EXPLORE, explored, followed)
+
+    def proved(learner: Learner) -> Any:
+        """The champion, or the newest policy as long as there is none."""
+        none = learner.best.episodes == 0
+        return jax.tree.map(
+            lambda x, y: jnp.where(none, x, y), newest(learner.inner), learner.champion
+        )
+
+    def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
+        return base.greedy(values(learner.inner, proved(learner), obs), mask)
+
+    def observe(learner: Learner, now: Transition, key: jax.Array) -> tuple[Learner, Item]:
+        inner, item = agent.observe(learner.inner, now, key)
+        return learner._replace(inner=inner), item
+
+    def track(
+        learner: Learner, episode: Episode, reward: jax.Array, last: jax.Array
+    ) -> tuple[Learner, Episode]:
+        paid = episode.paid + reward
+        by_champion = last & (episode.role == CHAMPION)
+        by_challenger = last & (episode.role == CHALLENGER) & (episode.number == learner.number)
+        best = included(learner.best, paid, by_champion)
+        trial = included(learner.trial, paid, by_challenger)
+        return learner._replace(best=best, trial=trial), episode._replace(paid=paid)
+
+    def update(
+        learner: Learner, target: Target, batch: Item, key: jax.Array
+    ) -> tuple[Learner, Metrics]:
+        inner, metrics = agent.update(learner.inner, target, batch, key)
+        over, won = judged(learner.best, learner.trial, learner.age)
+
+        def pick(yes: jax.Array, new: Any, old: Any) -> Any:
+            return jax.tree.map(lambda x, y: jnp.where(yes, x, y), new, old)
+
+        following = Learner(
+            inner=inner,
+            champion=pick(won, learner.challenger, learner.champion),
+            challenger=pick(over, newest(inner), learner.challenger),
+            best=pick(won, learner.trial, learner.best),
+            trial=pick(over, no_score(), learner.trial),
+            number=learner.number + over,
+            age=jnp.where(over, 0, learner.age + 1),
+            trained=jnp.ones((), jnp.bool_),
+        )
+        return following, metrics | {"champion": learner.best.mean}
+
+    def target(learner: Learner) -> Target:
+        return agent.target(learner.inner)
+
+    def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
+        beliefs = agent.inspect(learner.inner, obs)
+        return beliefs | {"greedy": values(learner.inner, proved(learner), obs)}
+
+    return Agent(
+        agent.schedule, init, begin_episode, act, exploit, observe, update, target, inspect, track
+    )
+
+
+def no_score() -> Score:
+    """Before the first episode."""
+    zero = jnp.float32(0)
+    return Score(zero, zero, zero)
+
+
+def included(score: Score, paid: jax.Array, counts: jax.Array) -> Score:
+    """The score with one more return, if it counts (Welford 1962); old ones fade."""
+    fades = score.episodes >= REMEMBERED
+    episodes = jnp.where(fades, score.episodes, score.episodes + 1)
+    off = paid - score.mean
+    mean = score.mean + off / episodes
+    squares = jnp.where(fades, score.squares * (1 - 1 / REMEMBERED), score.squares)
+    new = Score(episodes, mean, squares + off * (paid - mean))
+    return Score(*(jnp.where(counts, x, y) for x, y in zip(new, score, strict=True)))
+
+
+def judged(best: Score, trial: Score, age: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Whether the challenger's trial is over, and whether it won."""
+    degrees = jnp.maximum(best.episodes + trial.episodes - 2, 1)
+    variance = (best.squares + trial.squares) / degrees
+    each = 1 / jnp.maximum(best.episodes, 1) + 1 / jnp.maximum(trial.episodes, 1)
+    ahead = trial.mean - best.mean
+    clear = jnp.abs(ahead) >= jnp.sqrt(variance * each)
+    shown = (trial.episodes >= FEWEST) & (clear | (trial.episodes >= MOST))
+    over = shown | (age >= PATIENCE)
+    unknown = (best.episodes == 0) | (trial.episodes == 0)
+    return over, over & (unknown | (ahead >= 0))
