@@ -31,8 +31,8 @@ def test_one_update_equals_the_twin(masked):
     batch = twin.masked(twin.transitions(space)) if masked else twin.transitions(space)
     after, metrics = twin.hurried(agent.update)(learner, target, batch, jax.random.key(2))
 
-    plain, nets = twin.plain(space, batch), twin.Nets(units.inner.q, {"q": None})
-    frozen = twin.Nets(units.inner.q, {"q": None}, target=target).layers("q")
+    plain, nets = twin.plain(space, batch), twin.Nets(units.inner.inner.q, {"q": None})
+    frozen = twin.Nets(units.inner.inner.q, {"q": None}, target=target).layers("q")
     then, picker = (forward_normalised(x, plain.next_obs) for x in (frozen, nets.layers("q")))
     allowed = np.ones_like(then, bool) if plain.next_mask is None else plain.next_mask.copy()
     allowed[~allowed.any(axis=1)] = True
@@ -49,7 +49,7 @@ def test_one_update_equals_the_twin(masked):
 
     layers = nets.layers("q")
     expected, opt = adam_step(layers, slopes(layers, loss), nets.adam("q"), CONFIG.lr)
-    new = twin.Nets(after.inner.inner.q, {"q": None})
+    new = twin.Nets(after.inner.inner.inner.q, {"q": None})
     twin.assert_same_layers(new.layers("q"), expected)
     twin.assert_same_adam(new.adam("q"), opt)
     assert metrics["unit"] == 2

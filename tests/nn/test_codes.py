@@ -54,3 +54,17 @@ def test_images_of_any_layout_are_read_in_batches(shape):
     together = np.asarray(encode(jnp.asarray(images)))
     np.testing.assert_array_equal(together, [encode(jnp.asarray(x)) for x in images])
     assert len(np.unique(together[:, 0])) == 5
+
+
+def test_a_changed_cell_changes_its_own_code_and_those_of_parts_with_it():
+    codes = symbol_codes((7, 7, 3), 16, CELLS)
+    assert (codes.number, codes.alone) == (49 + 16, 49)
+    view = np.random.default_rng(0).integers(0, 11, (7, 7, 3), dtype=np.uint8)
+    changed = view.copy()
+    changed[6, 3] = (5, 4, 0)
+    one, other = (np.asarray(codes.encode(jnp.asarray(x))) for x in (view, changed))
+    assert np.flatnonzero(one[:49] != other[:49]).tolist() == [6 * 7 + 3]
+    assert one[49] != other[49]  # the whole view
+    assert 0.2 < np.mean(one[50:] == other[50:]) < 1.0
+    together = np.asarray(codes.encode(jnp.asarray(np.stack([view, changed]))))
+    np.testing.assert_array_equal(together, [one, other])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.spaces import Box, Discrete, Text
 
+from isl.envs.spaces import Symbols
 from isl.errors import UsageError
 from isl.nn.networks import Dense, Network, Table, WithTorso, dummy_observation
 from tests.support import twin
@@ -131,3 +132,21 @@ def test_a_table_is_a_dense_layer_on_one_hot_codes(bias):
     by_dense = outputs_and_gradient(dense, transposed, one_hot)
     for one, other in zip(jax.tree.leaves(by_table), jax.tree.leaves(by_dense), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
+
+
+def test_symbols_are_embedded_alike_in_every_cell():
+    space = Symbols((2, 2, 3), 5)
+    network = Network(space, (4,), 2)
+    view = jnp.asarray(np.random.default_rng(0).integers(0, 5, (6, 2, 2, 3)), jnp.uint8)
+    tree = network.init(jax.random.key(0), view)
+    layers = jax.tree.map(np.asarray, tree["params"])
+    kernel = layers["torso"]["kernel"].reshape(3, 5, -1) * np.sqrt(5)
+    expected = []
+    for one in np.asarray(view):
+        cells = [
+            np.maximum(sum(kernel[c, symbol] for c, symbol in enumerate(cell)), 0)
+            for cell in one.reshape(4, 3)
+        ]
+        hidden = np.maximum(layers["first"]["kernel"] @ np.concatenate(cells), 0)
+        expected.append(layers["head"]["kernel"] @ hidden)
+    np.testing.assert_allclose(network.apply(tree, view), expected, rtol=1e-5)

@@ -80,21 +80,15 @@ def keep_best(
 
     def begin_episode(learner: Learner, key: jax.Array) -> Episode:
         inner_key, draw_key = jax.random.split(key)
-        drawn = jax.random.uniform(draw_key)
-        # Whoever is known less.
-        known = (learner.best.episodes == 0) | (learner.best.episodes >= learner.trial.episodes)
-        greedy = jnp.where(known, CHALLENGER, CHAMPION)
-        role = jnp.where((drawn < share) & learner.trained, greedy, EXPLORE)
+        greedily = (jax.random.uniform(draw_key) < share) & learner.trained
+        role = jnp.where(greedily, less_known(learner), EXPLORE)
         inner = agent.begin_episode(learner.inner, inner_key)
         return Episode(inner, role, learner.number, jnp.float32(0))
 
     def act(
         learner: Learner, episode: Episode, obs: jax.Array, key: jax.Array, mask: Any = None
     ) -> jax.Array:
-        first = episode.role == CHAMPION
-        policy = jax.tree.map(
-            lambda x, y: jnp.where(first, x, y), learner.champion, learner.challenger
-        )
+        policy = either(episode.role == CHAMPION, learner.champion, learner.challenger)
         followed = base.greedy(values(learner.inner, policy, obs), mask)
         explored = agent.act(learner.inner, episode.inner, obs, key, mask)
         return jnp.where(episode.role == EXPLORE, explored, followed)
@@ -102,9 +96,7 @@ def keep_best(
     def proved(learner: Learner) -> Any:
         """The champion, or the newest policy as long as there is none."""
         none = learner.best.episodes == 0
-        return jax.tree.map(
-            lambda x, y: jnp.where(none, x, y), newest(learner.inner), learner.champion
-        )
+        return either(none, newest(learner.inner), learner.champion)
 
     def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
         return base.greedy(values(learner.inner, proved(learner), obs), mask)
@@ -113,36 +105,12 @@ def keep_best(
         inner, item = agent.observe(learner.inner, now, key)
         return learner._replace(inner=inner), item
 
-    def track(
-        learner: Learner, episode: Episode, reward: jax.Array, last: jax.Array
-    ) -> tuple[Learner, Episode]:
-        paid = episode.paid + reward
-        by_champion = last & (episode.role == CHAMPION)
-        by_challenger = last & (episode.role == CHALLENGER) & (episode.number == learner.number)
-        best = included(learner.best, paid, by_champion)
-        trial = included(learner.trial, paid, by_challenger)
-        return learner._replace(best=best, trial=trial), episode._replace(paid=paid)
-
     def update(
         learner: Learner, target: Target, batch: Item, key: jax.Array
     ) -> tuple[Learner, Metrics]:
         inner, metrics = agent.update(learner.inner, target, batch, key)
-        over, won = judged(learner.best, learner.trial, learner.age)
-
-        def pick(yes: jax.Array, new: Any, old: Any) -> Any:
-            return jax.tree.map(lambda x, y: jnp.where(yes, x, y), new, old)
-
-        following = Learner(
-            inner=inner,
-            champion=pick(won, learner.challenger, learner.champion),
-            challenger=pick(over, newest(inner), learner.challenger),
-            best=pick(won, learner.trial, learner.best),
-            trial=pick(over, no_score(), learner.trial),
-            number=learner.number + over,
-            age=jnp.where(over, 0, learner.age + 1),
-            trained=jnp.ones((), jnp.bool_),
-        )
-        return following, metrics | {"champion": learner.best.mean}
+        after = after_trial(learner, newest(inner))._replace(inner=inner)
+        return after, metrics | {"champion": learner.best.mean}
 
     def target(learner: Learner) -> Target:
         return agent.target(learner.inner)
@@ -152,7 +120,44 @@ def keep_best(
         return beliefs | {"greedy": values(learner.inner, proved(learner), obs)}
 
     return Agent(
-        agent.schedule, init, begin_episode, act, exploit, observe, update, target, inspect, track
+        agent.schedule, init, begin_episode, act, exploit, observe, update, target, inspect, tracked
+    )
+
+
+def either(yes: jax.Array, one: Any, other: Any) -> Any:
+    """`one` if yes, else `other`: two trees of the same shape."""
+    return jax.tree.map(lambda x, y: jnp.where(yes, x, y), one, other)
+
+
+def less_known(learner: Learner) -> jax.Array:
+    """Whose episode is worth more to the judgement."""
+    best, trial = learner.best.episodes, learner.trial.episodes
+    return jnp.where((best == 0) | (best >= trial), CHALLENGER, CHAMPION)
+
+
+def tracked(
+    learner: Learner, episode: Episode, reward: jax.Array, last: jax.Array
+) -> tuple[Learner, Episode]:
+    """`track`: returns of greedy episodes count for who played them."""
+    paid = episode.paid + reward
+    by_champion = last & (episode.role == CHAMPION)
+    by_challenger = last & (episode.role == CHALLENGER) & (episode.number == learner.number)
+    best = included(learner.best, paid, by_champion)
+    trial = included(learner.trial, paid, by_challenger)
+    return learner._replace(best=best, trial=trial), episode._replace(paid=paid)
+
+
+def after_trial(learner: Learner, newest: Any) -> Learner:
+    """If the trial is over: the winner is the champion, `newest` the next challenger."""
+    over, won = judged(learner.best, learner.trial, learner.age)
+    return learner._replace(
+        champion=either(won, learner.challenger, learner.champion),
+        challenger=either(over, newest, learner.challenger),
+        best=either(won, learner.trial, learner.best),
+        trial=either(over, no_score(), learner.trial),
+        number=learner.number + over,
+        age=jnp.where(over, 0, learner.age + 1),
+        trained=jnp.ones((), jnp.bool_),
     )
 
 
