@@ -34,7 +34,7 @@ ARROWS = {
     "model": "agents envs experiments nn storage training",
     "paper": "agents analysis envs experiments model report storage",
     "bench": "agents analysis envs experiments model nn paper report storage theory training",
-    "cli": "agents analysis bench envs experiments model paper report storage training",
+    "cli": "agents analysis bench envs experiments model nn paper report storage training",
 }
 WITHOUT_JAX = ("storage", "analysis", "report")
 LONGEST, MOST_PARAMETERS = 80, 7

@@ -60,8 +60,11 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         {"pi": Net(num_actions, cfg.lr_pi), "rho": Net(num_actions, cfg.lr_rho)},
     )
 
-    def log_policy(outputs: Outputs) -> jax.Array:
-        return jax.nn.log_softmax(outputs("pi"))
+    def log_policy(outputs: Outputs, mask: Any = None) -> jax.Array:
+        """log π of the actions within the mask; outside it 0, which no loss reads."""
+        if mask is None:
+            return jax.nn.log_softmax(outputs("pi"))
+        return jnp.where(mask, jax.nn.log_softmax(among(outputs("pi"), mask)), 0.0)
 
     def init(key: jax.Array) -> Learner:
         key_value, key_per_action = jax.random.split(key)
@@ -82,7 +85,7 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     def loss(values: Reads, others: Reads, batch: Transition) -> tuple[jax.Array, Metrics]:
         """Both players' losses at once; `stop_gradient` gives each its own parameters to move."""
         v_tm1, v_t = jnp.split(values.online("v")[..., 0], 2)
-        log_pi = taken(log_policy(others.online), batch.action)
+        log_pi = taken(log_policy(others.online, batch.mask), batch.action)
         rho = taken(others.online("rho"), batch.action)
 
         delta = batch.reward + cfg.gamma * batch.discount * v_t - cfg.kappa * log_pi

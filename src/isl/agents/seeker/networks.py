@@ -35,9 +35,10 @@ from isl.agents.seeker.config import Config
 from isl.agents.stable_dqn import double_q_target, running_average, with_wider_gap
 from isl.agents.wrappers.normalise_observations import normalised
 from isl.agents.wrappers.scale_rewards import in_units
-from isl.envs.spaces import is_image
+from isl.envs.joined import Joined, is_image
 from isl.nn.approximators import Approximators, Frozen, Net, Trained
 from isl.nn.codes import Encoder, image_encoder, vector_encoder
+from isl.nn.joined_codes import joined_encoder
 from isl.nn.networks import WithTorso
 from isl.nn.step import Reads
 from isl.theory.exploration import pareto_optimal, uc_policy, uc_value
@@ -187,6 +188,8 @@ def _encoder(cfg: Config, space: Space[Any], num_actions: int) -> Encoder:
     shape, cells = inner.shape or (), familiarity.cells_for(num_actions)
     if is_image(inner):
         return image_encoder(shape, cfg.tilings, cells)
+    if isinstance(inner, Joined):
+        return joined_encoder(inner, cfg.tilings, cfg.tile_width, cells)
     encode = vector_encoder(math.prod(shape), cfg.tilings, cfg.tile_width, cells)
 
     def encode_flat(obs: jax.Array) -> jax.Array:
