@@ -10,22 +10,27 @@ from isl.model.evaluation import evaluate
 from tests.support.masked_envs import OPEN, RIGHT, Corridor
 
 SMALL = {"hidden": (16,), "batch_size": 16, "learning_starts": 32}
-DQNS = {"epsilon_steps": 300, "lr": 5e-3, "gamma": 0.9}
+FAST = SMALL | {"gamma": 0.8, "target_period": 5, "steps": 1}
+RATES = {"lr_q": 5e-3, "lr_rho": 5e-3, "lr_ell": 5e-3, "kappa": 0.1}
 CASES = {
     "seeker": (Seeker, True, {}),
-    "seeker on vectors": (Seeker, False, SMALL | {"averaging": 0.02, "lr": 2e-3}),
+    "seeker on vectors": (Seeker, False, FAST | {"averaging": 0.02, "lr": 5e-3}),
     "isl_tables": (ISLTables, True, {"lr_codes": 0.05, "kappa": 0.1, "learning_starts": 32}),
-    "isl": (ISL, True, SMALL | {"lr_q": 5e-3, "lr_rho": 5e-3, "lr_ell": 5e-3, "kappa": 0.1}),
-    "isl_authors": (ISLAuthors, True, SMALL | {"lr_q": 5e-3, "lr_ell": 5e-3, "kappa": 0.1}),
-    "boot_dqn": (BootDQN, True, SMALL | {"ensemble": 3, "lr": 5e-3, "gamma": 0.9}),
-    "ube": (UBE, True, SMALL | {"lr_q": 5e-3, "beta": 0.1}),
-    "sbeed": (SBEED, True, SMALL | {"kappa": 0.05}),
-    "dqn": (DQN, True, SMALL | DQNS),
-    "stable_dqn": (StableDQN, False, SMALL | DQNS | {"averaging": 0.02}),
+    "isl": (ISL, True, FAST | RATES),
+    "isl_authors": (ISLAuthors, True, FAST | RATES),
+    "boot_dqn": (BootDQN, True, FAST | {"ensemble": 3, "lr": 5e-3}),
+    "ube": (UBE, True, FAST | {"lr_q": 5e-3, "beta": 0.1}),
+    "sbeed": (SBEED, True, FAST | {"kappa": 0.02, "target_period": 1}),
+    "dqn": (DQN, True, FAST | {"epsilon_steps": 300, "lr": 5e-3}),
+    "stable_dqn": (StableDQN, False, FAST | {"epsilon_steps": 300, "averaging": 0.02, "lr": 5e-3}),
 }
+IN_SHORT = ("seeker", "dqn")  # each of the others compiles programs for seconds
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(name, marks=() if name in IN_SHORT else pytest.mark.slow) for name in CASES],
+)
 def test_every_agent_solves_a_corridor_whose_walls_raise(case):
     model_class, table, hyper = CASES[case]
     made = []
@@ -35,7 +40,8 @@ def test_every_agent_solves_a_corridor_whose_walls_raise(case):
         return made[-1]
 
     model = model_class(make, preset="deep_sea" if "isl" in case else None, **hyper)
-    model.learn(1_200, progress_bar=False, n_eval_episodes=2)
+    # One evaluation, at the end, follows masks too.
+    model.learn(1_200, progress_bar=False, n_eval_episodes=1, eval_freq=1_200)
     result = evaluate(model, make, 3, max_steps=12)
     assert sum(env.touched for env in made) >= 1_200
     assert result.returns == [1.0] * 3

@@ -128,6 +128,19 @@ class FunctionCallback(BaseCallback):
         return self._function(self.model) is not False
 
 
+class _AsTheirs:
+    """A model, with the one method of Stable-Baselines3's that its callbacks need beside ours."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def get_vec_normalize_env(self) -> None:
+        """Models normalise by themselves."""
+
+
 class ForeignCallback(BaseCallback):
     """A callback of Stable-Baselines3's own, known by its methods; the package is not needed."""
 
@@ -140,7 +153,7 @@ class ForeignCallback(BaseCallback):
         self.theirs.update_locals(self.locals)
 
     def _init_callback(self) -> None:
-        self.theirs.init_callback(self.model)
+        self.theirs.init_callback(_AsTheirs(self.model))
 
     def _on_training_start(self) -> None:
         self.theirs.on_training_start(self.locals, {})

@@ -36,9 +36,7 @@ class Attachment:
     observations: spaces.Observations
     actions: spaces.Actions
     loop: Callable[[Agent], Loop]
-    again: Callable[[], gymnasium.Env[Any, Any]] | None = (
-        None  # makes another one, if that is known
-    )
+    again: Callable[[], gymnasium.Env[Any, Any]] | None = None  # makes another one, if it can
     limit: StepLimit | None = None  # of its steps
     factory: bool = False  # whether `again` is the user's own function
 

@@ -45,6 +45,7 @@ def learn(
     watch = _watch(model, loop)
     begin, end = model.num_timesteps, model.num_timesteps + total_timesteps
     logged = _now(model)
+    watching.update_locals({"total_timesteps": total_timesteps})
     watching.on_training_start()
     shown = Bar(total_timesteps, progress_bar)
     with closing(model.logger), closing(evaluations), shown as bar:
