@@ -7,6 +7,7 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isl.errors import UsageError
 from isl.model.callbacks import MaybeCallback, as_callback
 from isl.model.progress import Bar
 from isl.nn.scheduled import planned
@@ -67,6 +68,13 @@ def learn(
         _evaluate(model, evaluations, at_end=True)
         bar.update(model.num_timesteps - begin, model.episodes, evaluations.rows, last=True)
     watching.on_training_end()
+
+
+def check_budget(total_timesteps: int, log_interval: int) -> None:
+    """Both are counts."""
+    for name, value in (("total_timesteps", total_timesteps), ("log_interval", log_interval)):
+        if value < 1:
+            raise UsageError(f"{name} must be at least 1, got {value}")
 
 
 def plan_rates(model: Model, loop: Loop, total_timesteps: int, anew: bool) -> None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, cast
 
 from gymnasium.spaces import Space
 
+from isl.agents.config import Config
 from isl.envs import spaces
 from isl.errors import UsageError
 from isl.model.environment import Attachment
@@ -20,21 +21,27 @@ MODELS: dict[str, type[Model]] = {}  # by agent; the classes of isl.model.classe
 Wanted = TypeVar("Wanted", bound="Model")
 
 
+class Build(NamedTuple):
+    """All that a model is before it learns, but for its environment."""
+
+    config: Config
+    observations: spaces.Observations
+    actions: spaces.Actions
+    task: str
+    seed: int
+    normalize: bool
+    torso: Any
+
+
 def loaded(file: ModelFile, wanted: type[Wanted], env: Any, torso: Any, num_envs: int) -> Wanted:
     """The model in a file; its environment is the one given, or the compiled task it was of."""
     torso = file.torso(torso)
     # A file of 0.1's ISL may hold what is Seeker now.
     found = cast("type[Wanted]", class_of(file, wanted))
     model = found.__new__(found)
-    model._set_up(
-        file.config(),
-        file.observations(),
-        file.actions(),
-        file.task,
-        file.seed,
-        file.normalize,
-        torso,
-    )
+    reading, actions = file.observations(), file.actions()
+    build = Build(file.config(), reading, actions, file.task, file.seed, file.normalize, torso)
+    model._set_up(build)
     file.check_memory(model._agent, model._observations)
     model._learner = file.learner(model._agent)
     model.num_timesteps = file.num_timesteps

@@ -19,7 +19,6 @@ from gymnasium.spaces import Space
 from numpy.typing import NDArray
 
 from isl.agents import sb3_names
-from isl.agents.config import Config
 from isl.envs import spaces
 from isl.errors import UsageError
 from isl.model.callbacks import MaybeCallback, as_callback, evaluates
@@ -27,8 +26,8 @@ from isl.model.choices import configured
 from isl.model.environment import Attachment, attach
 from isl.model.evaluation import evaluations_of
 from isl.model.file import ModelFile, read_model, write_model
-from isl.model.learning import learn, plan_rates
-from isl.model.loading import MODELS, loaded, move, other_space, restore
+from isl.model.learning import check_budget, learn, plan_rates
+from isl.model.loading import MODELS, Build, loaded, move, other_space, restore
 from isl.model.parameters import with_parameters
 from isl.model.policy import Policy, make_agent
 from isl.model.progress import Logger, checked_verbosity
@@ -91,15 +90,9 @@ class Model:
     ) -> None:
         read = partial(spaces.observations, kind=observations)
         attached = attach(env, seed, num_envs, step_timeout, read)
-        self._set_up(
-            configured(self.agent_name, attached, preset, normalize, torso, hyper),
-            attached.observations,
-            attached.actions,
-            attached.task,
-            seed,
-            normalize,
-            torso,
-        )
+        config = configured(self.agent_name, attached, preset, normalize, torso, hyper)
+        reading, actions = attached.observations, attached.actions
+        self._set_up(Build(config, reading, actions, attached.task, seed, normalize, torso))
         self.verbose = checked_verbosity(verbose)
         self._attach(attached)
         self._made = attached.loop(self._agent)
@@ -107,18 +100,10 @@ class Model:
     # What is shown of a class: what `__init__` takes, although there is a `__new__`.
     __signature__ = inspect.Signature([*inspect.signature(__init__).parameters.values()][1:])
 
-    def _set_up(
-        self,
-        config: Config,
-        observations: spaces.Observations,
-        actions: spaces.Actions,
-        task: str,
-        seed: int,
-        normalize: bool,
-        torso: Any,
-    ) -> None:
+    def _set_up(self, build: Build) -> None:
         """Everything but the environment."""
         keep_programs()
+        config, observations, actions, task, seed, normalize, torso = build
         self.config, self.task, self.seed = config, task, seed
         self.normalize, self.torso = normalize, torso
         self._observations, self._actions = observations, actions
@@ -209,16 +194,12 @@ class Model:
         `evaluations` then holds what was found. It is played in `eval_env`, or else in the model's
         own environment made again, which needs its name. No bit of training depends on it.
         """
-        if total_timesteps < 1:
-            raise UsageError(f"total_timesteps must be at least 1, got {total_timesteps}")
-        if log_interval < 1:
-            raise UsageError(f"log_interval must be at least 1, got {log_interval}")
-        if self._loop is None:
+        check_budget(total_timesteps, log_interval)
+        if self._loop is None or self._attached is None:
             raise UsageError("this model has no environment; give it one with model.set_env(env)")
         if reset_num_timesteps:
             self.num_timesteps = 0
             self.evaluations = []
-        assert self._attached is not None
         wish, watched = Wish(eval_freq, n_eval_episodes), evaluates(as_callback(callback))
         planned = evaluations_of(self, self._attached, wish, total_timesteps, eval_env, watched)
         plan_rates(self, self._loop, total_timesteps, reset_num_timesteps)

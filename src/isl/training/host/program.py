@@ -46,8 +46,8 @@ class Program(NamedTuple):
 
     packing: Packing  # of a `State`
     init: Callable[[Streams], Packed]
-    begin: Callable[[Packed, Any, Any, Any], tuple[Packed, jax.Array]]
-    store: Callable[[Packed, Any, Any, Any], Packed]
+    begin: Callable[..., tuple[Packed, jax.Array]]
+    store: Callable[..., Packed]
     advance: Callable[..., tuple[Packed, jax.Array]]
     stored: Callable[[Packed, Any], Any]
 
@@ -228,14 +228,17 @@ def compile_host(
 
     @partial(jax.jit, donate_argnums=0)
     def begin(
-        packed: Packed, obs: jax.Array, over: jax.Array, mask: jax.Array | None
+        packed: Packed, obs: jax.Array, over: jax.Array, mask: jax.Array | None = None
     ) -> tuple[Packed, jax.Array]:
         state, action = functions.begin(packing.unpack(packed), obs, over, mask)
         return packing.pack(state), action
 
     @partial(jax.jit, donate_argnums=0)
     def store(
-        packed: Packed, next_obs: jax.Array, feedback: jax.Array, next_mask: jax.Array | None
+        packed: Packed,
+        next_obs: jax.Array,
+        feedback: jax.Array,
+        next_mask: jax.Array | None = None,
     ) -> Packed:
         return packing.pack(functions.store(packing.unpack(packed), next_obs, feedback, next_mask))
 
@@ -244,7 +247,8 @@ def compile_host(
         packed: Packed,
         next_obs: jax.Array,
         feedback: jax.Array,
-        next_mask: jax.Array | None,
+        next_mask: jax.Array | None = None,
+        *,
         updates: int,
     ) -> tuple[Packed, jax.Array]:
         state = packing.unpack(packed)
