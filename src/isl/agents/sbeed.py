@@ -51,6 +51,13 @@ class Learner(NamedTuple):
     per_action: Trained  # the logits of π, and ρ
 
 
+def log_policy(outputs: Outputs, mask: jax.Array | None = None) -> jax.Array:
+    """log π of the actions within the mask; outside it 0, which no loss reads."""
+    if mask is None:
+        return jax.nn.log_softmax(outputs("pi"))
+    return jnp.where(mask, jax.nn.log_softmax(among(outputs("pi"), mask)), 0.0)
+
+
 def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     """SBEED for an observation space and a number of actions."""
     value = Approximators(observation_space, cfg.hidden, {"v": Net(1, cfg.lr_v)})
@@ -59,12 +66,6 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         cfg.hidden,
         {"pi": Net(num_actions, cfg.lr_pi), "rho": Net(num_actions, cfg.lr_rho)},
     )
-
-    def log_policy(outputs: Outputs, mask: Any = None) -> jax.Array:
-        """log π of the actions within the mask; outside it 0, which no loss reads."""
-        if mask is None:
-            return jax.nn.log_softmax(outputs("pi"))
-        return jnp.where(mask, jax.nn.log_softmax(among(outputs("pi"), mask)), 0.0)
 
     def init(key: jax.Array) -> Learner:
         key_value, key_per_action = jax.random.split(key)
