@@ -129,7 +129,7 @@ class FunctionCallback(BaseCallback):
 
 
 class _AsTheirs:
-    """A model, with the one method of Stable-Baselines3's that its callbacks need beside ours."""
+    """A model, with the methods of Stable-Baselines3's that its callbacks need beside ours."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -139,6 +139,10 @@ class _AsTheirs:
 
     def get_vec_normalize_env(self) -> None:
         """Models normalise by themselves."""
+
+    def dump_logs(self) -> None:
+        """Write what was recorded."""
+        self._model.logger.dump(self._model.num_timesteps)
 
 
 class ForeignCallback(BaseCallback):
