@@ -34,7 +34,7 @@ ARROWS = {
     "model": "agents envs experiments nn storage training",
     "paper": "agents analysis envs experiments model report storage",
     "bench": "agents analysis envs experiments model nn paper report storage theory training",
-    "cli": "agents analysis bench envs experiments model paper report storage training",
+    "cli": "agents analysis bench envs experiments model nn paper report storage training",
 }
 WITHOUT_JAX = ("storage", "analysis", "report")
 LONGEST, MOST_PARAMETERS = 80, 7
@@ -111,7 +111,8 @@ def test_public_modules_at_the_top_only_hand_on_names():
     for name in thin:
         tree = ast.parse((SOURCE / f"{name}.py").read_text(encoding="utf-8"))
         kinds = [type(node) for node in tree.body]
-        assert kinds == [ast.Expr, ast.ImportFrom, ast.Assign], name
+        assert (kinds[0], kinds[-1]) == (ast.Expr, ast.Assign), name
+        assert set(kinds[1:-1]) == {ast.ImportFrom}, name
 
 
 def test_there_is_no_circle_of_imports():

@@ -1,4 +1,4 @@
-"""Callbacks of `learn`: public names of `isl.model.callbacks`."""
+"""Callbacks of `learn`: public names of `isl.model.callbacks` and `isl.model.trackers`."""
 
 from isl.model.callbacks import (
     BaseCallback,
@@ -7,5 +7,14 @@ from isl.model.callbacks import (
     EvalCallback,
     FunctionCallback,
 )
+from isl.model.trackers import MLflowCallback, WandbCallback
 
-__all__ = ["BaseCallback", "CallbackList", "CheckpointCallback", "EvalCallback", "FunctionCallback"]
+__all__ = [
+    "BaseCallback",
+    "CallbackList",
+    "CheckpointCallback",
+    "EvalCallback",
+    "FunctionCallback",
+    "MLflowCallback",
+    "WandbCallback",
+]

@@ -25,8 +25,8 @@ ASKED = [
     (Seeker, "policy_kwargs", "here it is hidden"),
     (DQN, "tau", "leave it out: targets are copied whole"),
     (DQN, "n_steps", "leave it out: it is for learning from rollouts"),
-    (DQN, "verbose", "leave it out: learn(progress_bar=False) is silent"),
     (DQN, "device", "leave it out: JAX chooses the device"),
+    (DQN, "n_envs", "leave it out: models take num_envs=…, given the environment's name or a"),
     (DQN, "policy", "leave it out: the observations decide the network"),
 ]
 

@@ -39,9 +39,9 @@ def test_one_update_equals_the_twin(masked):
     best = np.where(allowed, picker, -np.inf).argmax(axis=1)
     each = np.arange(len(best))
     goal = plain.reward / 2 + CONFIG.gamma * plain.discount * then[each, best]
-    if not masked:
-        present = forward_normalised(nets.layers("q"), plain.obs)
-        goal -= CONFIG.action_gap * (present.max(axis=1) - present[each, plain.action])
+    present = forward_normalised(nets.layers("q"), plain.obs)
+    here = present if plain.mask is None else np.where(plain.mask, present, -np.inf)
+    goal -= CONFIG.action_gap * (here.max(axis=1) - present[each, plain.action])
 
     def loss(layers):
         error = np.abs(goal - forward_normalised(layers, plain.obs)[each, plain.action])

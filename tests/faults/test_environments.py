@@ -12,8 +12,9 @@ from isl.cli.main import main
 from isl.errors import EnvironmentFault, UsageError
 from isl.status import Status
 from isl.storage import store
-from isl.training.python_envs.envs import PythonEnvs, VectorEnvs
+from isl.training.python_envs.envs import PythonEnvs
 from isl.training.python_envs.step_limit import Board, StepLimit
+from isl.training.python_envs.vector import VectorEnvs
 from tests.faults import bad_envs
 from tests.faults.bad_envs import BAD, BAD_STEP
 from tests.support.sweeps import ISL, ROOT, finish

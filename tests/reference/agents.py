@@ -22,6 +22,7 @@ class Batch(NamedTuple):
     discount: Array
     next_obs: Array
     next_mask: Any = None  # bool [B, A]: the actions allowed at s′
+    mask: Any = None  # and at s
 
 
 def dqn(
@@ -89,7 +90,8 @@ def sbeed(
     v_next, next_inputs = forward(v, batch.next_obs)
     logits, pi_inputs = forward(pi, batch.obs)
     rho_out, rho_inputs = forward(rho, batch.obs)
-    policy = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    weights = np.exp(logits) * (1 if batch.mask is None else batch.mask)
+    policy = weights / weights.sum(axis=1, keepdims=True)
     log_pi = np.log(policy[each, batch.action])
     rho_now = rho_out[each, batch.action]
 

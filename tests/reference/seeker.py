@@ -86,7 +86,8 @@ def network_losses(
         ell = np.maximum(novelty_next[b] + (1 - novelty_next[b]) * h, cfg.ell_min)
         best = g_then[b, there[picker[b, there].argmax()]]
         v = uc_value(seek_then[b, there], ell[there], cfg.kappa)
-        lag = 0.0 if batch.next_mask is not None else present[b].max() - present[b, action]
+        here = np.arange(actions) if batch.mask is None else np.flatnonzero(batch.mask[b])
+        lag = present[b, here].max() - present[b, action]
         goal = batch.reward[b] + cfg.gamma * batch.discount[b] * np.array([best, v])
         goal[0] -= cfg.action_gap * lag
         errors = np.abs(goal - (g_now[b, action], seek_now[b, action]))

@@ -43,9 +43,10 @@ def transitions(space: Any) -> Transition:
 
 
 def masked(batch: Transition) -> Transition:
-    """The same transitions with some actions forbidden at s′, all of them at the end of one."""
+    """The same transitions with some actions forbidden, at s′ all of them at the end of one."""
+    here = [[1, 0, 1], [0, 1, 1], [1, 1, 1], [0, 1, 0], [1, 1, 0], [0, 1, 1], [1, 0, 0], [1, 1, 0]]
     mask = [[1, 1, 0], [0, 1, 0], [0, 0, 0], [1, 0, 0], [0, 1, 1], [1, 1, 1], [0, 0, 1], [1, 0, 1]]
-    return batch._replace(next_mask=jnp.asarray(mask, bool))
+    return batch._replace(next_mask=jnp.asarray(mask, bool), mask=jnp.asarray(here, bool))
 
 
 def plain(space: Any, batch: Transition) -> Batch:
@@ -57,6 +58,7 @@ def plain(space: Any, batch: Transition) -> Batch:
         discount=np.asarray(batch.discount, np.float64),
         next_obs=rows_of(space, batch.next_obs),
         next_mask=None if batch.next_mask is None else np.asarray(batch.next_mask),
+        mask=None if batch.mask is None else np.asarray(batch.mask),
     )
 
 

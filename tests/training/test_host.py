@@ -18,7 +18,8 @@ from isl.agents.base import Agent, Schedule, store_as_is
 from isl.training.compiled import compile_training
 from isl.training.host.loop import HostLoop
 from isl.training.host.packing import SMALL, Packing
-from isl.training.python_envs.envs import PythonEnvs, VectorEnvs
+from isl.training.python_envs.envs import PythonEnvs
+from isl.training.python_envs.vector import VectorEnvs
 
 TINY = {"hidden": (8,), "batch_size": 8, "learning_starts": 12}
 

@@ -67,6 +67,7 @@ class Transition(NamedTuple):
     discount: jax.Array
     next_obs: Any
     next_mask: jax.Array | None = None  # bool [A]: the actions allowed there; None: all of them
+    mask: jax.Array | None = None  # the same of `obs`; environments give both or neither
 
 
 class Schedule(NamedTuple):

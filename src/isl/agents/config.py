@@ -1,6 +1,7 @@
 """Hyper-parameters: frozen dataclasses whose fields carry their own check and help text.
 
-One definition serves the library, the preset files, the command line and the run's hash.
+One definition serves the library, the preset files, the command line and the run's hash. Options
+called `lr` or `lr_…` are learning rates: a number, or the text of a schedule (isl.nn.rates).
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from gymnasium.spaces import Space
 from isl.agents import sb3_names
 from isl.agents.aliases import MOVED
 from isl.errors import UsageError, closest
+from isl.nn import rates
 
 
 def hyper(
@@ -117,6 +119,10 @@ def types_of(config: type[Config]) -> dict[str, Any]:
 
 def _checked(option: dataclasses.Field[Any], value: Any, types: dict[str, Any]) -> Any:
     name, wanted = option.name, types[option.name]
+    if rates.is_rate(name) and (callable(value) or isinstance(value, str)):
+        text = rates.from_function(value, name) if callable(value) else value
+        rates.parse(text, name)
+        return text
     if wanted is bool:
         if not isinstance(value, bool):
             raise UsageError(f"{name} must be true or false, got {value!r}")

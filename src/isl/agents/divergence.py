@@ -37,8 +37,12 @@ def advice(hyper: Mapping[str, Any]) -> str:
 def _rates(hyper: Mapping[str, Any]) -> str:
     known = [name for name in _RATES if name in hyper]
     known = known or [name for name in hyper if name.startswith("lr") and name != "lr_codes"]
-    named = " and ".join(f"{name} (now {hyper[name]:g})" for name in known)
+    named = " and ".join(f"{name} (now {_told(hyper[name])})" for name in known)
     if not hyper.get("lr_codes"):
         return named or "the learning rate"
-    tables = f"on tables lr_codes (now {hyper['lr_codes']:g})"
+    tables = f"on tables lr_codes (now {_told(hyper['lr_codes'])})"
     return f"{named}, {tables}" if named else tables
+
+
+def _told(rate: float | str) -> str:
+    return rate if isinstance(rate, str) else f"{rate:g}"

@@ -20,14 +20,20 @@ class Here(NamedTuple):
 
 _REPLAY = "it is for learning from rollouts; the agents here learn from a replay"
 _DITHER = "this agent does not explore by a falling share of random actions"
-NETWORK = "the observations decide the network; hidden=(64, 64) sets layers, torso=… is your own"
+NETWORK = (
+    'the observations decide the network; hidden=(64, 64) sets layers, torso="mlp", "cnn" or a '
+    "flax module what reads the observations"
+)
 
 SB3 = {
     "policy": Here(instead=NETWORK),
     "policy_kwargs": Here(
-        ("hidden",), "the units of each layer, or torso=… for a module of your own"
+        ("hidden",), 'the units of each layer; torso="mlp", "cnn" or a flax module is a choice too'
     ),
-    "learning_rate": Here(("lr", "lr_q", "lr_v", "lr_pi", "lr_u", "lr_rho", "lr_ell", "lr_codes")),
+    "learning_rate": Here(
+        ("lr", "lr_q", "lr_v", "lr_pi", "lr_u", "lr_rho", "lr_ell", "lr_codes"),
+        'a number, a function of what remains of the training, or "linear:5e-4"',
+    ),
     "buffer_size": Here(("replay_capacity",)),
     "train_freq": Here(("steps",), "environment steps between updates"),
     "gradient_steps": Here(("updates",), "after every `steps` environment steps"),
@@ -47,12 +53,14 @@ SB3 = {
     "vf_coef": Here(instead=_REPLAY),
     "use_sde": Here(instead="it is for continuous actions"),
     "action_noise": Here(instead="it is for continuous actions"),
-    "n_envs": Here(instead="models take num_envs=…, given the environment's name"),
+    "n_envs": Here(
+        instead="models take num_envs=…, given the environment's name or a function that makes it"
+    ),
     "device": Here(
         instead="JAX chooses the device; JAX_PLATFORMS=cpu in the environment changes it"
     ),
     "verbose": Here(
-        instead="learn(progress_bar=False) is silent, learn(tensorboard_log=…) tells more"
+        instead="commands show their progress by themselves; in Python models take verbose=1"
     ),
     "tensorboard_log": Here(instead="it is an argument of learn"),
     "stats_window_size": Here(instead="means are over the last 100 episodes"),

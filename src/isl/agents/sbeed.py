@@ -51,6 +51,13 @@ class Learner(NamedTuple):
     per_action: Trained  # the logits of π, and ρ
 
 
+def log_policy(outputs: Outputs, mask: jax.Array | None = None) -> jax.Array:
+    """log π of the actions within the mask; outside it 0, which no loss reads."""
+    if mask is None:
+        return jax.nn.log_softmax(outputs("pi"))
+    return jnp.where(mask, jax.nn.log_softmax(among(outputs("pi"), mask)), 0.0)
+
+
 def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     """SBEED for an observation space and a number of actions."""
     value = Approximators(observation_space, cfg.hidden, {"v": Net(1, cfg.lr_v)})
@@ -59,9 +66,6 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         cfg.hidden,
         {"pi": Net(num_actions, cfg.lr_pi), "rho": Net(num_actions, cfg.lr_rho)},
     )
-
-    def log_policy(outputs: Outputs) -> jax.Array:
-        return jax.nn.log_softmax(outputs("pi"))
 
     def init(key: jax.Array) -> Learner:
         key_value, key_per_action = jax.random.split(key)
@@ -82,7 +86,7 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     def loss(values: Reads, others: Reads, batch: Transition) -> tuple[jax.Array, Metrics]:
         """Both players' losses at once; `stop_gradient` gives each its own parameters to move."""
         v_tm1, v_t = jnp.split(values.online("v")[..., 0], 2)
-        log_pi = taken(log_policy(others.online), batch.action)
+        log_pi = taken(log_policy(others.online, batch.mask), batch.action)
         rho = taken(others.online("rho"), batch.action)
 
         delta = batch.reward + cfg.gamma * batch.discount * v_t - cfg.kappa * log_pi

@@ -27,7 +27,7 @@ from isl.agents.dqn import Exploring, assemble
 from isl.agents.wrappers import keep_best
 from isl.agents.wrappers.normalise_observations import normalised
 from isl.agents.wrappers.scale_rewards import in_units
-from isl.envs.spaces import is_vector
+from isl.envs.kinds import is_vector
 from isl.nn.approximators import Approximators, Net, Trained
 from isl.nn.step import Reads
 
@@ -145,8 +145,8 @@ def with_wider_gap(
     """target − share·(max q(s) − q(s,a)): the best action keeps its value, the others fall.
 
     In the fixed point gaps are 1/(1 − share) times as wide. Where a step costs little, gaps are a
-    hundredth of the values, and errors of that size would change argmax. Where actions are masked
-    the best one of s is not known, and the target stays what it is.
+    hundredth of the values, and errors of that size would change argmax. The best action is one of
+    those allowed in s.
 
     Args:
         share: of the lag.
@@ -154,7 +154,5 @@ def with_wider_gap(
         values: the present ones of s, [..., A].
         now: the transition, or a batch.
     """
-    if now.next_mask is not None:
-        return target
-    lag = jnp.max(values, axis=-1) - taken(values, now.action)
+    lag = jnp.max(base.among(values, now.mask), axis=-1) - taken(values, now.action)
     return target - share * stop_gradient(lag)

@@ -14,6 +14,7 @@ from isl.agents.config import Config, types_of
 from isl.envs.spaces import CHOICES
 from isl.errors import UsageError
 from isl.experiments.executing.plan import Job, Settings, Supervision
+from isl.nn import rates
 from isl.status import ExitCode
 
 EXECUTORS = ("local", "ray")
@@ -74,7 +75,8 @@ def add_hyper_parameters(parser: argparse.ArgumentParser, config: type[Config], 
         elif types[option.name] == tuple[int, ...]:
             group.add_argument(flag, nargs="+", type=number, metavar="N", **shared)
         else:
-            group.add_argument(flag, type=number, metavar="X", **shared)
+            kind = rate if rates.is_rate(option.name) else number
+            group.add_argument(flag, type=kind, metavar="X", **shared)
 
 
 def hyper_parameters(options: argparse.Namespace) -> dict[str, Any]:
@@ -94,6 +96,11 @@ def number(text: str) -> int | float:
         return float(text)
     except ValueError:
         raise argparse.ArgumentTypeError(f"expected a number, got {text!r}") from None
+
+
+def rate(text: str) -> int | float | str:
+    """A number, or a schedule of a learning rate, which the Config checks."""
+    return text if text.partition(":")[1] else number(text)
 
 
 def whole_number(text: str) -> int:

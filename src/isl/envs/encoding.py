@@ -94,20 +94,27 @@ def index(space: spaces.Space[Any]) -> Callable[..., Any]:
 
 def flat(space: spaces.Space[Any]) -> Callable[..., Any]:
     """Observations as one float32 vector; the same numbers as Gymnasium's `flatten`."""
-    members = [(part, _one_hot(part)) for part in parts(space)]
+    members = [flat_part(part)[1] for part in parts(space)]
 
     def encode(obs: Any, xp: Any = np) -> Any:
-        pieces = []
-        for part, codes in members:
-            if codes is None:
-                pieces.append(part.numbers(obs, xp).astype(np.float32))
-            else:
-                owner, value = codes
-                digits = part.digits(obs, xp)[..., owner]
-                pieces.append((digits == along_last(value, digits.ndim)).astype(np.float32))
-        return xp.concatenate(pieces, axis=-1)
+        return xp.concatenate([member(obs, xp) for member in members], axis=-1)
 
     return encode
+
+
+def flat_part(part: Part) -> tuple[int, Callable[..., Any]]:
+    """How many numbers of a vector a part makes, and what gives them, float32."""
+    codes = _one_hot(part)
+    if codes is None:
+        numbers = lambda obs, xp=np: part.numbers(obs, xp).astype(np.float32)  # noqa: E731
+        return math.prod(part.shape), numbers
+    owner, value = codes
+
+    def one_hot(obs: Any, xp: Any = np) -> Any:
+        digits = part.digits(obs, xp)[..., owner]
+        return (digits == along_last(value, digits.ndim)).astype(np.float32)
+
+    return len(owner), one_hot
 
 
 def as_type(dtype: Any, space: spaces.Box) -> Callable[..., Any]:

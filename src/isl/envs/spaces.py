@@ -5,6 +5,8 @@ An agent sees a Discrete space, a table with one entry per observation, or a Box
     table      Discrete; MultiDiscrete, MultiBinary, a Box of small integers, and Dict or Tuple of
                these: one index over all combinations, if there are at most 100,000
     image      a Box of uint8 with 2 or 3 axes: kept as uint8, read by convolutions
+    parts      Dict or Tuple with images: each image has convolutions of its own, all other numbers
+               are a vector beside them (isl.envs.joined)
     vector     everything else, as float32: a Box keeps its shape, other spaces are joined to one
                vector, in which Discrete and MultiDiscrete are one-hot
     symbols    only if asked for. A Box of small integers, such as MiniGrid's views: names, not
@@ -25,24 +27,17 @@ from gymnasium import spaces
 from gymnasium.spaces.utils import flatdim
 from numpy.typing import NDArray
 
-from isl.envs import encoding
+from isl.envs import encoding, joined
 from isl.envs.encoding import in_one_line
+from isl.envs.kinds import Symbols, is_image
 from isl.errors import UsageError
 
-CHOICES = ("auto", "table", "vector", "image", "symbols")
+CHOICES = ("auto", "table", "vector", "image", "parts", "symbols")
 TABLE_STATES = 100_000  # of a finite product that is a table without being asked for
 MOST_STATES = 10_000_000  # of one that is asked for
 SYMBOLS = 16  # values of an integer whose space allows more, as MiniGrid's 0 … 255
 MAX_ACTIONS = 4096
 _OBSERVATIONS = "Discrete, Box, MultiDiscrete, MultiBinary, and Dict or Tuple of these"
-
-
-class Symbols(spaces.Box):
-    """Whole numbers from 0 to `number` − 1, as uint8, that are names and not amounts."""
-
-    def __init__(self, shape: tuple[int, ...], number: int) -> None:
-        super().__init__(0, number - 1, shape, np.uint8)
-        self.number = number
 
 
 class Observations(NamedTuple):
@@ -80,18 +75,6 @@ class Actions(NamedTuple):
     decode: Callable[[Any], Any]  # an index, or an array of them
 
 
-def is_image(space: spaces.Space[Any]) -> bool:
-    """uint8 with two axes, or three of which one is for channels."""
-    if not isinstance(space, spaces.Box) or isinstance(space, Symbols):
-        return False
-    return space.dtype == np.uint8 and len(space.shape) in (2, 3)
-
-
-def is_vector(space: spaces.Space[Any]) -> bool:
-    """A Box of numbers that are amounts."""
-    return isinstance(space, spaces.Box) and not isinstance(space, Symbols) and not is_image(space)
-
-
 def usual(space: spaces.Space[Any]) -> str:
     """How isl 0.1 read a space, which its runs and model files do not say."""
     if isinstance(space, spaces.Discrete):
@@ -116,9 +99,9 @@ def observations(space: spaces.Space[Any], kind: str = "auto") -> Observations:
     _check_parts(space, space)
     if kind == "auto":
         small = encoding.states(space, TABLE_STATES) is not None
-        kind = "table" if small else usual(space)
+        kind = "table" if small else "parts" if joined.has_images(space) else usual(space)
     reading = {"table": _table, "vector": _vector, "image": _image, "symbols": _symbols}
-    return reading[kind](space)
+    return (reading | {"parts": _parts})[kind](space)
 
 
 def _table(space: spaces.Space[Any]) -> Observations:
@@ -167,6 +150,13 @@ def _image(space: spaces.Space[Any]) -> Observations:
         raise _misfit("image", space, "expected whole numbers from 0 to 255")
     box = _box(space.shape, np.uint8)
     return Observations(space, "image", box, encoding.as_type(np.uint8, space), box)
+
+
+def _parts(space: spaces.Space[Any]) -> Observations:
+    if not joined.has_images(space):
+        raise _misfit("parts", space, "expected a Dict or Tuple with images in it")
+    stored, encode, seen, expand = joined.reading(space)
+    return Observations(space, "parts", stored, encode, seen, expand)
 
 
 def _symbols(space: spaces.Space[Any]) -> Observations:

@@ -18,6 +18,7 @@ from isl.agents.config import Config
 from isl.envs import spaces
 from isl.errors import UsageError
 from isl.experiments import presets
+from isl.nn import rates
 
 if TYPE_CHECKING:
     from isl.agents.base import Agent
@@ -179,7 +180,15 @@ def _recorded(
     usual = made.replace(preset)
     config = usual.replace(overrides)
     config.check_given(overrides, space, usual)
-    return aliases.recorded(agent, config.to_dict())
+    return aliases.recorded(agent, _with_courses(config, steps).to_dict())
+
+
+def _with_courses(config: Config, steps: int) -> Config:
+    """The config whose schedules of learning rates are over all updates of the budget."""
+    updates = max(0, steps - config.learning_starts) // config.steps * config.updates
+    named = {name: value for name, value in vars(config).items() if rates.is_rate(name)}
+    texts = {name: value for name, value in named.items() if isinstance(value, str)}
+    return config.replace({name: rates.over(text, updates) for name, text in texts.items()})
 
 
 @lru_cache(maxsize=64)

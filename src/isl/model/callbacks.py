@@ -9,7 +9,7 @@ can interrupt a compiled program. `_on_step` ends the training by returning Fals
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from isl.storage import files
 
 if TYPE_CHECKING:
     from isl.model.model import Model
+    from isl.model.progress import Logger
 
 
 class BaseCallback:
@@ -25,13 +26,29 @@ class BaseCallback:
 
     model: Model
 
-    def __init__(self) -> None:
+    def __init__(self, verbose: int = 0) -> None:
+        self.verbose = verbose
         self.n_calls = 0
+        self.locals: dict[str, Any] = {}  # of the last step: "rewards", "dones", "infos" …
 
     @property
     def num_timesteps(self) -> int:
         """Environment steps so far."""
         return self.model.num_timesteps
+
+    @property
+    def logger(self) -> Logger:
+        """What `learn` writes: `self.logger.record("my/number", 3.0)` goes into its next row."""
+        return self.model.logger
+
+    @property
+    def training_env(self) -> Any:
+        """The environment that the model learns in; the first one of several that it made."""
+        return self.model.env
+
+    def update_locals(self, facts: Mapping[str, Any]) -> None:
+        """Called after each step, before `on_step`."""
+        self.locals.update(facts)
 
     def init_callback(self, model: Model) -> None:
         self.model = model
@@ -74,6 +91,11 @@ class CallbackList(BaseCallback):
         for callback in self.callbacks:
             callback.init_callback(self.model)
 
+    def update_locals(self, facts: Mapping[str, Any]) -> None:
+        super().update_locals(facts)
+        for callback in self.callbacks:
+            callback.update_locals(facts)
+
     def _on_training_start(self) -> None:
         for callback in self.callbacks:
             callback.on_training_start()
@@ -104,6 +126,53 @@ class FunctionCallback(BaseCallback):
 
     def _on_step(self) -> bool:
         return self._function(self.model) is not False
+
+
+class _AsTheirs:
+    """A model, with the methods of Stable-Baselines3's that its callbacks need beside ours."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def get_vec_normalize_env(self) -> None:
+        """Models normalise by themselves."""
+
+    def dump_logs(self) -> None:
+        """Write what was recorded."""
+        self._model.logger.dump(self._model.num_timesteps)
+
+
+class ForeignCallback(BaseCallback):
+    """A callback of Stable-Baselines3's own, known by its methods; the package is not needed."""
+
+    def __init__(self, theirs: Any) -> None:
+        super().__init__()
+        self.theirs = theirs
+
+    def update_locals(self, facts: Mapping[str, Any]) -> None:
+        super().update_locals(facts)
+        self.theirs.update_locals(self.locals)
+
+    def _init_callback(self) -> None:
+        self.theirs.init_callback(_AsTheirs(self.model))
+
+    def _on_training_start(self) -> None:
+        self.theirs.on_training_start(self.locals, {})
+
+    def _on_rollout_start(self) -> None:
+        self.theirs.on_rollout_start()
+
+    def _on_step(self) -> bool:
+        return bool(self.theirs.on_step())
+
+    def _on_rollout_end(self) -> None:
+        self.theirs.on_rollout_end()
+
+    def _on_training_end(self) -> None:
+        self.theirs.on_training_end()
 
 
 class _EveryCallback(BaseCallback):
@@ -194,7 +263,7 @@ def evaluates(callback: BaseCallback) -> bool:
     return isinstance(callback, EvalCallback) or any(map(evaluates, parts))
 
 
-MaybeCallback = BaseCallback | Callable[["Model"], Any] | Sequence[BaseCallback] | None
+MaybeCallback = BaseCallback | Callable[["Model"], Any] | Sequence[Any] | None
 
 
 def as_callback(given: MaybeCallback) -> BaseCallback:
@@ -203,6 +272,13 @@ def as_callback(given: MaybeCallback) -> BaseCallback:
         return CallbackList([])
     if isinstance(given, BaseCallback):
         return given
+    if all(hasattr(given, name) for name in ("init_callback", "on_step", "update_locals")):
+        return ForeignCallback(given)
     if callable(given):
         return FunctionCallback(given)
+    if not isinstance(given, Sequence) or isinstance(given, str):
+        raise UsageError(
+            f"callback {given!r} is none; expected a BaseCallback, a function of the model, or a "
+            "list of these"
+        )
     return CallbackList([as_callback(each) for each in given])

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from isl.model.file import read_model
-from isl.model.model import Model, class_of
+from isl.model.loading import loaded
+from isl.model.model import Model
 
 
 class Seeker(Model):
@@ -65,5 +66,4 @@ class StableDQN(Model):
 
 def load(path: str | Path, env: Any = None, torso: Any = None, num_envs: int = 1) -> Model:
     """The model in a file, of whichever agent; the arguments are those of `Model.load`."""
-    file = read_model(Path(path))
-    return class_of(file, Model)._loaded(file, env, torso, num_envs)
+    return loaded(read_model(Path(path)), Model, env, torso, num_envs)

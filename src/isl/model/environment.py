@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import gymnasium
 from gymnasium.vector import VectorEnv
@@ -20,8 +20,9 @@ from isl.training.compiled_loop import CompiledLoop, Programs
 from isl.training.greedy import Read
 from isl.training.host.loop import HostLoop
 from isl.training.loop import Loop
-from isl.training.python_envs.envs import Envs, PythonEnvs, VectorEnvs
+from isl.training.python_envs.envs import Envs, PythonEnvs
 from isl.training.python_envs.step_limit import StepLimit
+from isl.training.python_envs.vector import SB3Envs, VectorEnvs, is_sb3
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,18 @@ class Attachment:
     observations: spaces.Observations
     actions: spaces.Actions
     loop: Callable[[Agent], Loop]
-    again: Callable[[], gymnasium.Env[Any, Any]] | None = None  # makes another one, if it was named
+    again: Callable[[], gymnasium.Env[Any, Any]] | None = None  # makes another one, if it can
     limit: StepLimit | None = None  # of its steps
+    factory: bool = False  # whether `again` is the user's own function
+
+
+class _Wish(NamedTuple):
+    """How the environments are to be run."""
+
+    seed: int
+    num_envs: int
+    limit: StepLimit | None
+    read: Read
 
 
 def attach(
@@ -46,41 +57,95 @@ def attach(
     step_timeout: float | None = None,
     read: Read = spaces.observations,
 ) -> Attachment:
-    """From a name, a Gymnasium environment (single or vector), a compiled task or a dm_env one.
+    """From a name, a function that makes an environment, or an environment.
 
-    A step of a Python environment that takes longer than `step_timeout` seconds is an error.
-    `read` says how its observations are read.
+    Environments are Gymnasium's (single or vector), Stable-Baselines3's VecEnv, compiled tasks, and
+    dm_env's. A step of a Python environment that takes longer than `step_timeout` seconds is an
+    error. `read` says how its observations are read.
     """
     limit = None if step_timeout is None else StepLimit(step_timeout)
     if num_envs < 1:
         raise UsageError(f"num_envs must be at least 1, got {num_envs}")
+    wish = _Wish(seed, num_envs, limit, read)
     if isinstance(env, str):
         if envs.is_compiled_task(env):
-            return _compiled(envs.make(env), seed, num_envs, read)
-        made = [_make(env) for _ in range(num_envs)]
-        reading = read(made[0].observation_space)
-        attached = _host(made[0], PythonEnvs(made, env, seed, limit, reading), env, seed)
-        return replace(attached, again=partial(_make, env), limit=limit)
-    if num_envs > 1:
+            return _compiled(envs.make(env), wish)
+        return _made(partial(_make, env), env, wish)
+    if isinstance(env, type) or (callable(env) and not hasattr(env, "step")):
+        return replace(_made(env, None, wish), factory=True)
+    return _given(env, wish)
+
+
+def _made(make: Callable[[], Any], name: str | None, wish: _Wish) -> Attachment:
+    """Environments that are made here, by their name or by the user's function."""
+    first = make()
+    single = _as_single(first)
+    if single is None:  # several at once, or a compiled task
+        return _given(first, wish)
+    made = [single, *(_as_single(make()) for _ in range(wish.num_envs - 1))]
+    if len({id(each) for each in made}) < len(made):
         raise UsageError(
-            "num_envs needs the environment's name, to make more than one of it; "
-            "give the name, or a gymnasium.vector.VectorEnv"
+            f"num_envs={wish.num_envs} needs as many environments, and the function returned the "
+            "same one twice; make it inside the function"
         )
+    task = name or _name(single)
+    python_envs = PythonEnvs(made, task, wish.seed, wish.limit, wish.read(single.observation_space))
+    attached = _host(single, python_envs, task, wish.seed)
+    return replace(attached, again=lambda: _as_single(make()), limit=wish.limit)
+
+
+def _given(env: Any, wish: _Wish) -> Attachment:
+    """An environment that was given made."""
+    seed, number, limit, read = wish
+    single = _as_single(env)
+    if single is not None:
+        if number > 1:
+            raise UsageError(
+                "num_envs needs the environment's name, or a function that makes it, to make more "
+                "than one of it; give num_envs with one of these"
+            )
+        task = _name(single)
+        python_envs = PythonEnvs([single], task, seed, limit, read(single.observation_space))
+        return _host(single, python_envs, task, seed)
+    vector: Envs | None = None
     if isinstance(env, VectorEnv):
-        task = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
-        reading = read(env.single_observation_space)
-        return _host(env, VectorEnvs(env, task, seed, limit, reading), task, seed)
+        task = _name(env)
+        vector = VectorEnvs(env, task, seed, limit, read(env.single_observation_space))
+    elif is_sb3(env):
+        task = _name_in_vec_env(env)
+        vector = SB3Envs(env, task, seed, limit, read(env.observation_space))
+    if vector is not None:
+        if number not in (1, vector.width):
+            raise UsageError(
+                f"num_envs={number}, but the vector environment has {vector.width}; leave it out"
+            )
+        return _host(env, vector, task, seed)
+    if hasattr(env, "num_actions") and hasattr(env, "default_episodes"):
+        return _compiled(env, wish)
+    raise UsageError(_refusal(env))
+
+
+def _as_single(env: Any) -> Any:
+    """A single Gymnasium environment, from one of dm_env too; None if it is neither."""
     if isinstance(env, gymnasium.Env):
-        task = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
-        python_envs = PythonEnvs([env], task, seed, limit, read(env.observation_space))
-        return _host(env, python_envs, task, seed)
+        return env
     if hasattr(env, "observation_spec") and hasattr(env, "action_spec"):
         from isl.envs.adapters import DmEnvAdapter
 
-        return attach(DmEnvAdapter(env), seed, 1, step_timeout, read)
-    if hasattr(env, "num_actions") and hasattr(env, "default_episodes"):
-        return _compiled(env, seed, num_envs, read)
-    raise UsageError(_refusal(env))
+        return DmEnvAdapter(env)
+    return None
+
+
+def _name(env: Any) -> str:
+    """What random streams derive from: the id, or the class of an environment without one."""
+    return env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+
+
+def _name_in_vec_env(env: Any) -> str:
+    try:
+        return str(env.get_attr("spec")[0].id)
+    except (AttributeError, LookupError):  # without an id
+        return type(getattr(env, "unwrapped", env)).__name__
 
 
 def _refusal(env: Any) -> str:
@@ -90,7 +155,8 @@ def _refusal(env: Any) -> str:
     if not functional and package not in envs.PACKAGES:
         return (
             f"cannot train on {name} object {env!r}; expected a Gymnasium id or environment, "
-            "a task such as 'deep_sea/20', or one made by isl.envs.adapters"
+            "a function that makes one, a task such as 'deep_sea/20', or one made by "
+            "isl.envs.adapters"
         )
     example = envs.PACKAGES[package if package in envs.PACKAGES else "gymnax"].example
     adapter = "FunctionalAdapter(env)" if functional else "TimestepAdapter(…)"
@@ -100,10 +166,10 @@ def _refusal(env: Any) -> str:
     )
 
 
-def _compiled(env: Environment, seed: int, num_envs: int, read: Read) -> Attachment:
-    if num_envs > 1:
+def _compiled(env: Environment, wish: _Wish) -> Attachment:
+    if wish.num_envs > 1:
         raise UsageError("num_envs is for Python environments; compiled tasks run one per seed")
-    reading = read(env.observation_space)
+    reading, seed = wish.read(env.observation_space), wish.seed
     return Attachment(
         env,
         env.name,

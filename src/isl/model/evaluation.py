@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import gymnasium
@@ -31,7 +33,9 @@ class Predictor(Protocol):
 
     def reads(self, space: Space[Any], /) -> bool: ...
 
-    def predict(self, observation: Any, /) -> tuple[Any, Any]: ...
+    @property
+    def predict(self) -> Callable[..., tuple[Any, Any]]:
+        """Takes an observation and, if it can follow masks, `action_masks`."""
 
 
 def evaluate(model: Predictor, env: Any, episodes: int, max_steps: int | None = None) -> Evaluation:
@@ -42,7 +46,14 @@ def evaluate(model: Predictor, env: Any, episodes: int, max_steps: int | None = 
         raise UsageError(f"max_steps must be at least 1, got {max_steps}")
     env = playable(env)
     _check(model, env.observation_space)
-    return play(env, lambda obs: model.predict(obs)[0], range(episodes), max_steps)
+
+    follows = "action_masks" in inspect.signature(model.predict).parameters
+
+    def choose(obs: Any, *mask: Any) -> Any:
+        masks = {"action_masks": mask[0]} if mask and follows else {}
+        return model.predict(obs, **masks)[0]
+
+    return play(env, choose, range(episodes), max_steps)
 
 
 def evaluate_compiled(model: Model, episodes: int) -> Evaluation:
@@ -87,9 +98,13 @@ def _player(model: Model, attached: Attachment, eval_env: Any) -> Player | None:
     if eval_env is None:
         if attached.kind == "compiled":
             return CompiledPlayer(agent, _read_by(attached.env, read), seed)
-        if attached.again is None:
+        make = attached.again
+        if make is not None and attached.factory:
+            another = make()
+            make = None if another is attached.env else (lambda: another)
+        if make is None:
             return None
-        return PythonPlayer(agent, attached.again, task, seed, attached.limit, read)
+        return PythonPlayer(agent, make, task, seed, attached.limit, read)
     if any(eval_env is own for own in (model.env, getattr(model.env, "dm_env", None))):
         raise UsageError("eval_env is the environment that the model learns in: give another one")
     if isinstance(eval_env, str) and envs.is_compiled_task(eval_env):
@@ -125,6 +140,8 @@ def playable(env: Any, render_mode: str | None = None) -> gymnasium.Env[Any, Any
             raise UsageError(f"no environment called {env!r}: {reason}") from None
     if isinstance(env, str):
         env = envs.make(env)
+    elif isinstance(env, type) or (callable(env) and not hasattr(env, "step")):
+        env = env()
     if isinstance(env, gymnasium.Env):
         return env
     if hasattr(env, "observation_spec"):

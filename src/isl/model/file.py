@@ -23,6 +23,7 @@ from isl.agents.base import Agent, Transition
 from isl.agents.config import Config
 from isl.envs import spaces
 from isl.errors import DamagedFile, UnsupportedFormat, UsageError
+from isl.model import torsos
 from isl.nn.networks import dummy_observation
 from isl.storage import checkpoint, files
 from isl.version import __version__
@@ -68,7 +69,7 @@ def write_model(model: Model, path: Path, replay: bool) -> None:
         "agent": model.agent_name,
         "hyper": model.config.to_dict(),
         "normalize": model.normalize,
-        "torso": "" if model.torso is None else type(model.torso).__name__,
+        "torso": torsos.name_of(model.torso),
         "observation_space": model._observations.describe(),
         "action_space": spaces.describe(model.action_space),
         "task": model.task,
@@ -79,6 +80,8 @@ def write_model(model: Model, path: Path, replay: bool) -> None:
         "num_timesteps": model.num_timesteps,
         "replay": replay,
     }
+    if replay and model._loop is not None and model._loop.masked:
+        meta["masked"] = True
     if model._observations.recorded is not None:
         meta["observations"] = model._observations.recorded
     checkpoint.save_file(path, state, meta)
@@ -105,13 +108,18 @@ class ModelFile:
         self.normalize: bool = meta["normalize"]
         self.num_timesteps: int = meta["num_timesteps"]
         self.replay: bool = meta["replay"]
+        self.masked: bool = meta.get("masked") is True
 
-    def check_torso(self, torso: Any) -> None:
-        """A custom torso is code: it is not in the file and must be given."""
-        saved, given = self._meta["torso"], "" if torso is None else type(torso).__name__
-        if saved != given:
-            hint = f"give torso={saved}(...)" if saved else "leave torso out"
+    def torso(self, given: Any) -> Any:
+        """The model's torso. A module is code: it is not in the file and must be given."""
+        saved = self._meta["torso"]
+        if saved in torsos.NAMES and given is None:
+            return saved
+        if saved != torsos.name_of(given):
+            is_name = saved in ("", *torsos.NAMES)
+            hint = "leave torso out" if is_name else f"give torso={saved}(...)"
             raise UsageError(f"{self.path} was saved with torso {saved or None}; {hint}")
+        return given
 
     def config(self) -> Config:
         """The hyper-parameters, checked."""

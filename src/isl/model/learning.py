@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from isl.errors import UsageError
 from isl.model.callbacks import MaybeCallback, as_callback
 from isl.model.progress import Bar
+from isl.nn.scheduled import planned
 from isl.training.evaluations import Evaluations
-from isl.training.loop import Loop, not_finite
+from isl.training.loop import Loop, Steps, not_finite, updates_due
 from isl.training.scalars import scalars
 from isl.training.watch import Watch
 
@@ -44,6 +46,7 @@ def learn(
     watch = _watch(model, loop)
     begin, end = model.num_timesteps, model.num_timesteps + total_timesteps
     logged = _now(model)
+    watching.update_locals({"total_timesteps": total_timesteps})
     watching.on_training_start()
     shown = Bar(total_timesteps, progress_bar)
     with closing(model.logger), closing(evaluations), shown as bar:
@@ -51,8 +54,10 @@ def learn(
         while going_on and model.num_timesteps < end:
             watching.on_rollout_start()
             some = 1 if callback is not None else min(end - model.num_timesteps, UNWATCHED_STEPS)
-            if told := watch.see(loop, model.advance(some)):
+            taken = model.advance(some)
+            if told := watch.see(loop, taken):
                 log.warning("%s: %s", model.task, told)
+            watching.update_locals(_facts(model, loop, taken, total_timesteps))
             going_on = watching.on_step()
             watching.on_rollout_end()
             if model.episodes.finished - logged.episodes >= log_interval:
@@ -63,6 +68,31 @@ def learn(
         _evaluate(model, evaluations, at_end=True)
         bar.update(model.num_timesteps - begin, model.episodes, evaluations.rows, last=True)
     watching.on_training_end()
+
+
+def check_budget(total_timesteps: int, log_interval: int) -> None:
+    """Both are counts."""
+    for name, value in (("total_timesteps", total_timesteps), ("log_interval", log_interval)):
+        if value < 1:
+            raise UsageError(f"{name} must be at least 1, got {value}")
+
+
+def plan_rates(model: Model, loop: Loop, total_timesteps: int, anew: bool) -> None:
+    """Tell schedules of learning rates how many updates the training will make."""
+    if any(isinstance(value, str) for value in vars(model.config).values()):
+        ahead = updates_due(loop.agent.schedule, loop.steps + total_timesteps) - loop.updates
+        model.adopt(planned(model.learner, ahead, anew))
+
+
+def _facts(model: Model, loop: Loop, taken: Steps, total_timesteps: int) -> dict[str, Any]:
+    """What callbacks find in `locals`, by the names that Stable-Baselines3 has for it."""
+    return {
+        "rewards": taken.reward,
+        "dones": taken.last,
+        "infos": taken.info or loop.infos,
+        "num_timesteps": model.num_timesteps,
+        "total_timesteps": total_timesteps,
+    }
 
 
 def _watch(model: Model, loop: Loop) -> Watch:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -17,20 +18,20 @@ from typing import Any, ClassVar, Self
 from gymnasium.spaces import Space
 from numpy.typing import NDArray
 
-from isl import agents
 from isl.agents import sb3_names
-from isl.agents.config import Config
 from isl.envs import spaces
 from isl.errors import UsageError
-from isl.experiments import presets
 from isl.model.callbacks import MaybeCallback, as_callback, evaluates
+from isl.model.choices import configured
 from isl.model.environment import Attachment, attach
 from isl.model.evaluation import evaluations_of
 from isl.model.file import ModelFile, read_model, write_model
-from isl.model.learning import learn
+from isl.model.learning import check_budget, learn, plan_rates
+from isl.model.loading import MODELS, Build, loaded, move, other_space, restore
+from isl.model.parameters import with_parameters
 from isl.model.policy import Policy, make_agent
-from isl.model.progress import Logger
-from isl.nn.networks import WithTorso
+from isl.model.progress import Logger, checked_verbosity
+from isl.model.replay import Replay
 from isl.storage import checkpoint
 from isl.training.episodes import Episodes
 from isl.training.evaluations import EPISODES, Evaluated, Wish
@@ -38,7 +39,6 @@ from isl.training.loop import Loop, Steps
 from isl.training.program_cache import keep_programs
 from isl.training.watch import Watch
 
-MODELS: dict[str, type[Model]] = {}  # by agent; the classes of isl.model.classes
 log = logging.getLogger(__name__)
 
 
@@ -46,15 +46,17 @@ class Model:
     """One agent learning in one environment; what `Seeker`, `ISL` and the others share.
 
     Args:
-        env: a Gymnasium id or environment (single or vector), a task such as "deep_sea/20", a
-            compiled task, or a dm_env environment.
+        env: a Gymnasium id, a task such as "deep_sea/20", a function that makes an environment, or
+            one: Gymnasium's (single or vector), Stable-Baselines3's VecEnv, dm_env's, a compiled
+            task. Action masks (`info["action_mask"]`, `action_masks()`) are followed.
         seed: every random number derives from it.
-        num_envs: how many environments run side by side; `env` must then be an id.
+        num_envs: how many environments run side by side; `env` must then be an id or a function.
         step_timeout: seconds after which a step of a Python environment is given up as hanging.
         preset: the name of a set of hyper-parameters; None: the task's own (`isl list`).
         observations: how they are read: "table", "vector", "image" or "symbols" (isl.envs.spaces).
         normalize: scale observations to zero mean and unit variance, by running statistics.
-        torso: a flax module that reads observations, [B, …] → [B, features].
+        torso: what reads observations: "mlp", "cnn", or a flax module, [B, …] → [B, features].
+        verbose: 1 prints what is logged, every `log_interval` episodes of `learn`.
         hyper: hyper-parameters of the agent; `isl list AGENT` shows them.
     """
 
@@ -83,58 +85,25 @@ class Model:
         observations: str = "auto",
         normalize: bool = False,
         torso: Any = None,
+        verbose: int = 0,
         **hyper: Any,
     ) -> None:
         read = partial(spaces.observations, kind=observations)
         attached = attach(env, seed, num_envs, step_timeout, read)
-        self._set_up(
-            self._configured(attached, preset, normalize, torso, hyper),
-            attached.observations,
-            attached.actions,
-            attached.task,
-            seed,
-            normalize,
-            torso,
-        )
+        config = configured(self.agent_name, attached, preset, normalize, torso, hyper)
+        reading, actions = attached.observations, attached.actions
+        self._set_up(Build(config, reading, actions, attached.task, seed, normalize, torso))
+        self.verbose = checked_verbosity(verbose)
         self._attach(attached)
         self._made = attached.loop(self._agent)
 
     # What is shown of a class: what `__init__` takes, although there is a `__new__`.
     __signature__ = inspect.Signature([*inspect.signature(__init__).parameters.values()][1:])
 
-    def _configured(
-        self,
-        attached: Attachment,
-        preset: str | None,
-        normalize: bool,
-        torso: Any,
-        hyper: dict[str, Any],
-    ) -> Config:
-        """The hyper-parameters; an option that would have no effect is refused."""
-        seen = attached.observations.seen
-        usual = default_config(self.agent_name, attached.task, seen, preset)
-        config = usual.replace(hyper)
-        config.check_given(hyper, seen if torso is None else WithTorso(seen, torso), usual)
-        if normalize and config.normalises:
-            raise UsageError(
-                f"{type(self).__name__} normalises vectors by itself; leave normalize out"
-            )
-        if preset is None and (note := presets.note(attached.task, self.agent_name, seen)):
-            log.warning(note)
-        return config
-
-    def _set_up(
-        self,
-        config: Config,
-        observations: spaces.Observations,
-        actions: spaces.Actions,
-        task: str,
-        seed: int,
-        normalize: bool,
-        torso: Any,
-    ) -> None:
+    def _set_up(self, build: Build) -> None:
         """Everything but the environment."""
         keep_programs()
+        config, observations, actions, task, seed, normalize, torso = build
         self.config, self.task, self.seed = config, task, seed
         self.normalize, self.torso = normalize, torso
         self._observations, self._actions = observations, actions
@@ -143,7 +112,7 @@ class Model:
         self._attached: Attachment | None = None
         self._learner: Any = None  # a copy of the loop's, or None if that has moved on
         self._file: ModelFile | None = None  # what was loaded, until training goes on
-        self.num_timesteps = 0
+        self.num_timesteps = self.verbose = 0
         self.logger = Logger()
         self.episodes = Episodes(1)
         self.evaluations: list[Evaluated] = []  # of the greedy policy, in the course of `learn`
@@ -161,13 +130,24 @@ class Model:
         if self._made is None and self._attached is not None:
             self._made = self._attached.loop(self._agent)
             if self._file is not None:
-                self._restore(self._file, self._made)
+                restore(self, self._file, self._made)
         return self._made
 
     @property
     def env(self) -> Any:
         """The environment it learns in, or None."""
         return self._attached.env if self._attached else None
+
+    def get_env(self) -> Any:
+        """The environment it learns in, or None; the first one of several that it made."""
+        return self.env
+
+    @property
+    def replay(self) -> Replay:
+        """The transitions that it learns from, oldest first: `model.replay[-100:].reward`."""
+        if self._loop is None:
+            raise UsageError("this model has no environment, hence no replay")
+        return Replay(self._loop)
 
     @property
     def observation_space(self) -> Space[Any]:
@@ -214,20 +194,19 @@ class Model:
         `evaluations` then holds what was found. It is played in `eval_env`, or else in the model's
         own environment made again, which needs its name. No bit of training depends on it.
         """
-        if total_timesteps < 1:
-            raise UsageError(f"total_timesteps must be at least 1, got {total_timesteps}")
-        if log_interval < 1:
-            raise UsageError(f"log_interval must be at least 1, got {log_interval}")
-        if self._loop is None:
+        check_budget(total_timesteps, log_interval)
+        if self._loop is None or self._attached is None:
             raise UsageError("this model has no environment; give it one with model.set_env(env)")
         if reset_num_timesteps:
             self.num_timesteps = 0
             self.evaluations = []
-        assert self._attached is not None
         wish, watched = Wish(eval_freq, n_eval_episodes), evaluates(as_callback(callback))
         planned = evaluations_of(self, self._attached, wish, total_timesteps, eval_env, watched)
+        plan_rates(self, self._loop, total_timesteps, reset_num_timesteps)
         name, earlier = type(self).__name__, self.logger.folder
-        self.logger = Logger(tensorboard_log, name, self.num_timesteps, earlier)
+        self.logger = Logger(
+            tensorboard_log, name, self.num_timesteps, earlier, shown=bool(self.verbose)
+        )
         learn(self, self._loop, total_timesteps, callback, log_interval, progress_bar, planned)
         return self
 
@@ -257,13 +236,18 @@ class Model:
         state: Any = None,
         episode_start: Any = None,
         deterministic: bool = True,
+        action_masks: Any = None,
     ) -> tuple[Any, Any]:
         """The action for an observation (or one for each of a batch), and the state to hand back.
 
         `deterministic` takes the best action by what was learned. Otherwise the agent explores as
         in training; `state` is then what it drew for the episode, drawn anew where `episode_start`.
+        `action_masks` are the environment's, one or one for each observation: no action outside
+        them is taken.
         """
-        return self._policy.predict(self.learner, observation, state, episode_start, deterministic)
+        return self._policy.predict(
+            self.learner, observation, state, episode_start, deterministic, action_masks
+        )
 
     def inspect(self, observation: Any) -> dict[str, NDArray[Any]]:
         """What the agent believes there: "q", "policy" and, where it has them, "ell", "pareto"."""
@@ -273,33 +257,29 @@ class Model:
         """All that was learned, by name, the optimiser's moments included: copies."""
         return checkpoint.flatten(self.learner.inner if self.normalize else self.learner)
 
+    def set_parameters(self, parameters: Mapping[str, Any], exact_match: bool = True) -> None:
+        """Take over numbers by the names that `get_parameters` gives them; targets follow.
+
+        `exact_match=False` leaves those that are not given as they are.
+        """
+        now = self.learner
+        inner = with_parameters(now.inner if self.normalize else now, parameters, exact_match)
+        self.adopt(now._replace(inner=inner) if self.normalize else inner)
+
+    def adopt(self, learner: Any) -> None:
+        """Go on with another learned state of the same build."""
+        if self._loop is not None:
+            self._loop.adopt(learner)
+        self._learner = learner
+
     def set_env(self, env: Any, num_envs: int = 1, step_timeout: float | None = None) -> None:
         """Go on in another environment of the same spaces; what was learned and stored stays."""
-        attached = attach(env, self.seed, num_envs, step_timeout, self._read)
-        if spaces.describe(self.action_space) != spaces.describe(attached.actions.space):
-            raise _other("action", self.action_space, attached.actions.space)
-        self.learned_elsewhere = True
-        if self._file is not None:  # and training goes on from there
-            self._attach(attached)
-            if self._file.fits(attached.kind, attached.width):
-                self.episodes.restore(self._file.episodes(self.episodes.state()))
-            return
-        now, previous, learner = self._attached, self._loop, self.learner
-        assert now is not None
-        assert previous is not None
-        fits = (now.kind, now.width) == (attached.kind, attached.width)
-        state = previous.state() if fits else None
-        self._attach(attached)
-        self._made = attached.loop(self._agent)
-        if state is not None:
-            self._made.restore(learner, state)
-        else:
-            self._made.restart(learner, f"@{self.num_timesteps}")
+        move(self, attach(env, self.seed, num_envs, step_timeout, self._read))
 
     def _read(self, space: Space[Any]) -> spaces.Observations:
         """The reading of another environment's observations."""
         if not self.reads(space):
-            raise _other("observation", self.observation_space, space)
+            raise other_space("observation", self.observation_space, space)
         return spaces.observations(space, self._observations.kind)
 
     def save(self, path: str | Path, replay: bool = True) -> None:
@@ -314,65 +294,4 @@ class Model:
         Without `env` a model of a compiled task makes that task again; any other can predict, and
         learn once `set_env` was called. A model with a custom torso needs that module again.
         """
-        file = read_model(Path(path))
-        # A file of 0.1's ISL may hold what is Seeker now.
-        return class_of(file, cls)._loaded(file, env, torso, num_envs)  # type: ignore[return-value]
-
-    @classmethod
-    def _loaded(cls, file: ModelFile, env: Any, torso: Any, num_envs: int) -> Self:
-        file.check_torso(torso)
-        model = cls.__new__(cls)
-        model._set_up(
-            file.config(),
-            file.observations(),
-            file.actions(),
-            file.task,
-            file.seed,
-            file.normalize,
-            torso,
-        )
-        file.check_memory(model._agent, model._observations)
-        model._learner = file.learner(model._agent)
-        model.num_timesteps = file.num_timesteps
-        model._file = file
-        if env is None:
-            env = file.compiled_task()
-        if env is not None:
-            model.set_env(env, num_envs)
-        return model
-
-    def _restore(self, file: ModelFile, loop: Loop) -> None:
-        """Training as it stood in the file, if the environment is of the same kind."""
-        attached = self._attached
-        assert attached is not None
-        learner = file.learner(self._agent)
-        if file.fits(attached.kind, attached.width):
-            loop.restore(learner, file.loop_state(loop.template()))
-        else:
-            loop.restart(learner, f"@{file.num_timesteps}")
-        self._learner = self._file = None
-
-
-def class_of(file: ModelFile, wanted: type[Model]) -> type[Model]:
-    """The class of a file's agent, which must be `wanted` unless that is `Model` itself.
-
-    In 0.1 `ISL` was also what is Seeker now: such a file is read as what it is.
-    """
-    found = MODELS.get(file.agent)
-    if found is None:
-        raise UsageError(f"{file.path} holds a model of agent {file.agent!r}, which is unknown")
-    if wanted is not Model and wanted.agent_name not in (file.agent, file.recorded_agent):
-        raise UsageError(
-            f"{file.path} holds a model of agent {file.agent!r}, expected {wanted.agent_name!r}"
-        )
-    return found
-
-
-def _other(what: str, ours: Space[Any], theirs: Space[Any]) -> UsageError:
-    return UsageError(f"the model was made for {what} space {ours}, the environment has {theirs}")
-
-
-def default_config(agent: str, task: str, space: Space[Any], preset: str | None = None) -> Config:
-    """Hyper-parameters where the user gives none: the preset's."""
-    config: Config = agents.load(agent).Config()
-    return config.replace(presets.values(preset, task, agent, space))
+        return loaded(read_model(Path(path)), cls, env, torso, num_envs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import jax
@@ -15,9 +16,10 @@ from isl.agents.base import Agent
 from isl.agents.config import Config
 from isl.agents.wrappers.expand_observations import expanded
 from isl.agents.wrappers.normalise_observations import normalised
-from isl.envs import spaces
+from isl.envs import action_masks, spaces
+from isl.envs.action_masks import Mask
 from isl.errors import UsageError
-from isl.nn.networks import WithTorso
+from isl.model.torsos import read_by
 from isl.training import rng
 from isl.training.greedy import exploiter
 
@@ -37,17 +39,24 @@ class Policy:
         self._task, self._seed = task, seed
         self._predictions = 0
         self._exploit = exploiter(agent)
-        self._act = jax.jit(jax.vmap(agent.act, in_axes=(None, 0, 0, 0)))
+        self._act = jax.jit(lambda learner, *each: jax.vmap(partial(agent.act, learner))(*each))
         self._begin = jax.jit(jax.vmap(agent.begin_episode, in_axes=(None, 0)))
         self._inspect = jax.jit(jax.vmap(agent.inspect, in_axes=(None, 0)))
 
     def predict(
-        self, learner: Any, observation: Any, state: Any, episode_start: Any, deterministic: bool
+        self,
+        learner: Any,
+        observation: Any,
+        state: Any = None,
+        episode_start: Any = None,
+        deterministic: bool = True,
+        masks: Any = None,
     ) -> tuple[Any, Any]:
         """The actions, and what was drawn for the episodes (see `Model.predict`)."""
         obs, batch = self._encoded(observation)
+        given = () if masks is None else (self._allowed(masks, len(obs)),)
         if deterministic:
-            index = np.asarray(self._exploit(learner, obs))
+            index = np.asarray(self._exploit(learner, obs, *given))
             return self._actions.decode(index if batch else index[0]), state
         stream = rng.stream_key(self._task, self._seed, "predict")
         key = rng.at(jnp.asarray(stream), jnp.uint32(self._predictions))
@@ -63,8 +72,20 @@ class Policy:
                 fresh,
                 state,
             )
-        index = np.asarray(self._act(learner, state, obs, jax.random.split(key_act, len(obs))))
+        keys = jax.random.split(key_act, len(obs))
+        index = np.asarray(self._act(learner, state, obs, keys, *given))
         return self._actions.decode(index if batch else index[0]), state
+
+    def _allowed(self, masks: Any, number: int) -> Mask:
+        """Which actions are allowed at each of so many observations, [number, A]."""
+        found = action_masks.read(self._actions.space, masks)
+        found = found[None] if found.ndim == 1 else found
+        if found.shape[0] not in (1, number) or found.ndim != 2:
+            shape = np.shape(masks)
+            raise UsageError(f"action_masks has shape {shape}, expected a row for each observation")
+        if not found.any(axis=-1).all():
+            raise UsageError("action_masks allows no action; expected at least one")
+        return np.broadcast_to(found, (number, found.shape[1]))
 
     def inspect(self, learner: Any, observation: Any) -> dict[str, NDArray[Any]]:
         """What the agent believes of an observation, or of each in a batch."""
@@ -128,6 +149,5 @@ def make_agent(
 ) -> Agent:
     """The agent that reads these observations and chooses among these actions."""
     seen: Space[Any] = observations.seen
-    space = seen if torso is None else WithTorso(seen, torso)
-    agent: Agent = agents.load(name).make(config, space, actions.number)
+    agent: Agent = agents.load(name).make(config, read_by(torso, seen), actions.number)
     return expanded(normalised(agent, seen) if normalize else agent, observations.expand)

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
+from isl.errors import UsageError
 from isl.training.episodes import Episodes
 from isl.training.evaluations import Evaluated
 
 if TYPE_CHECKING:
     from isl.storage.tensorboard import Log
+
+
+Sink = Callable[[int, Mapping[str, float]], None]  # (environment steps, numbers by name)
 
 
 class Logger:
@@ -25,6 +29,7 @@ class Logger:
         run_name: what runs in it are called, before their numbers.
         step: what the x axis begins with. From 0 it is a new run, later an earlier one goes on.
         earlier: the folder of the run that goes on, if it lies in `folder`; default: the latest.
+        shown: whether `dump` also prints what it writes.
     """
 
     def __init__(
@@ -33,9 +38,12 @@ class Logger:
         run_name: str = "run",
         step: int = 0,
         earlier: Path | None = None,
+        shown: bool = False,
     ) -> None:
         self.values: dict[str, float] = {}  # the latest
         self._fresh: dict[str, float] = {}
+        self.sinks: list[Sink] = []  # others that are told what is dumped
+        self._shown = shown
         self.folder = earlier
         self._log: Log | None = None
         if folder is not None:
@@ -53,7 +61,7 @@ class Logger:
     @property
     def working(self) -> bool:
         """Whether anything is written."""
-        return self._log is not None and self._log.working
+        return bool(self.sinks) or (self._log is not None and self._log.working)
 
     def describe(self, **about: Any) -> None:
         """Say beside the log what is trained."""
@@ -62,19 +70,43 @@ class Logger:
 
             tensorboard.describe(self.folder, about)
 
-    def record(self, name: str, value: float) -> None:
-        """To be written at the next `dump`."""
-        self._fresh[name] = self.values[name] = float(value)
+    def record(self, key: str, value: Any, exclude: Any = None) -> None:
+        """A number, to be written at the next `dump`; with `exclude` it is in `values` only."""
+        self.values[key] = float(value)
+        if not exclude:
+            self._fresh[key] = self.values[key]
 
     def dump(self, step: int) -> None:
         """Write what was recorded, as of `step`."""
-        if self._log is not None and self._fresh:
-            self._log.add(step, self._fresh)
-        self._fresh = {}
+        fresh, self._fresh = self._fresh, {}
+        if not fresh:
+            return
+        if self._log is not None:
+            self._log.add(step, fresh)
+        for sink in self.sinks:
+            sink(step, fresh)
+        if self._shown:
+            print(_table(fresh | {"time/total_timesteps": step}))
 
     def close(self) -> None:
         if self._log is not None:
             self._log.close()
+
+
+def checked_verbosity(given: Any) -> int:
+    """0, 1 or 2; `UsageError` for anything else."""
+    if given not in (0, 1, 2):
+        raise UsageError(f"verbose must be 0 (quiet), 1 or 2 (print what is logged), got {given!r}")
+    return int(given)
+
+
+def _table(values: dict[str, float]) -> str:
+    """Names and numbers in two columns."""
+    rows = [(name, f"{value:.4g}") for name, value in sorted(values.items())]
+    left, right = (max(map(len, column)) for column in zip(*rows, strict=True))
+    rule = "-" * (left + right + 7)
+    lines = [f"| {name:<{left}} | {value:<{right}} |" for name, value in rows]
+    return "\n".join([rule, *lines, rule])
 
 
 def _run(folder: Path, name: str, after: int) -> Path:

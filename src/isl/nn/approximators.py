@@ -25,7 +25,8 @@ import numpy as np
 import optax
 from gymnasium.spaces import Discrete, Space
 
-from isl.nn import lazy_adam
+from isl.errors import UsageError
+from isl.nn import lazy_adam, rates, scheduled
 from isl.nn.networks import Network, dummy_observation
 from isl.nn.step import Loss, Outputs, Place, step
 
@@ -36,7 +37,7 @@ class Net(NamedTuple):
     """One approximator: its outputs, learning rate, biases, and how many independent copies."""
 
     outputs: int
-    rate: float
+    rate: float | str  # a number, or the text of a schedule (isl.nn.rates)
     bias: bool = True
     copies: int | None = None  # None: one, without an axis for it
 
@@ -92,11 +93,17 @@ class Approximators:
         self._networks = {
             k: Network(space, hidden, n.outputs, n.bias, layer_norm) for k, n in nets.items()
         }
-        self._adams = {k: optax.adam(n.rate) for k, n in nets.items()}
+        self._adams = {k: _adam(n.rate) for k, n in nets.items()}
         self._n = int(space.n) if isinstance(space, Discrete) else None
+        if self._n and any(isinstance(net.rate, str) for net in nets.values()):
+            raise UsageError(
+                "a schedule of a learning rate is for networks on vectors and images, and these "
+                'observations are a table; give a number, or observations="vector"'
+            )
         self._widths = {k: hidden[0] if hidden else n.outputs for k, n in nets.items()}
         columns = [
-            np.full((n.copies or 1) * self._widths[k], n.rate, np.float32) for k, n in nets.items()
+            np.full((n.copies or 1) * self._widths[k], _first(n.rate), np.float32)
+            for k, n in nets.items()
         ]
         self._rates = np.concatenate(columns)
         # Members learn one at a time, so their rows cannot move together.
@@ -260,6 +267,14 @@ class Approximators:
                 part = jnp.moveaxis(part, -2, 0)
             parts[name], start = part, end
         return parts
+
+
+def _adam(rate: float | str) -> optax.GradientTransformation:
+    return scheduled.adam(*rates.parse(rate)) if isinstance(rate, str) else optax.adam(rate)
+
+
+def _first(rate: float | str) -> float:
+    return rates.parse(rate).values[0] if isinstance(rate, str) else rate
 
 
 def _without_kernel(tree: Any) -> tuple[Any, Any]:

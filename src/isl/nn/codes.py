@@ -20,10 +20,13 @@ from numpy.typing import NDArray
 Numbers = NDArray[Any]
 
 
+Encode = Callable[[jax.Array], jax.Array]  # [..., *shape] → int32 [..., number]
+
+
 class Codes(NamedTuple):
     """The codes of a kind of observation."""
 
-    encode: Callable[[jax.Array], jax.Array]  # [..., *shape] → int32 [..., number]
+    encode: Encode
     number: int
     alone: int = 0  # the first so many look at one cell each
 

@@ -4,6 +4,7 @@
     Box          flattened, then a dense layer
     Box, image   convolutions until at most 6 × 6 is left, then a dense layer
     Symbols      an embedding of every cell, the same for all of them, then a dense layer
+    Joined       convolutions for each image, beside the other numbers, then a dense layer
     WithTorso    the user's own flax module, then a dense layer
 
 Kernels start as the paper's did (Sonnet's default): normal with std 1/√fan_in, cut at two std and
@@ -22,7 +23,8 @@ import jax.numpy as jnp
 from gymnasium.spaces import Box, Discrete, Space
 from jax.lax import optimization_barrier
 
-from isl.envs.spaces import Symbols, is_image
+from isl.envs.joined import Joined, Section
+from isl.envs.kinds import Symbols, is_image
 from isl.errors import UsageError
 
 CONV_CHANNELS = (16, 32)  # of the first convolution, and of those after it
@@ -124,13 +126,18 @@ class Table(nn.Module):
 
 
 class Convolutions(nn.Module):
-    """3 × 3 convolutions of stride 2 over uint8 images [B, …], channels first or last."""
+    """3 × 3 convolutions of stride 2 over images [B, …], channels first or last.
+
+    uint8 pixels are read as numbers from 0 to 1, floats as they are.
+    """
 
     bias: bool = True
 
     @nn.compact
     def __call__(self, image: jax.Array) -> jax.Array:
-        x = image.astype(jnp.float32) / 255
+        x = image.astype(jnp.float32)
+        if image.dtype == jnp.uint8:
+            x = x / 255
         if x.ndim == 3:
             x = x[..., None]
         elif x.shape[1] < x.shape[-1]:  # the channels are the shorter of the two outer axes
@@ -168,6 +175,32 @@ class Embedding(nn.Module):
         return jax.nn.relu(y).reshape(x.shape[0], -1)
 
 
+class Flat(nn.Module):
+    """All numbers of an observation [B, …] in a row; uint8 as numbers from 0 to 1."""
+
+    @nn.compact
+    def __call__(self, x: jax.Array) -> jax.Array:
+        flat = x.reshape(x.shape[0], -1).astype(jnp.float32)
+        return flat / 255 if x.dtype == jnp.uint8 else flat
+
+
+class PerPart(nn.Module):
+    """The features of all sections of a joined vector [B, N], side by side."""
+
+    sections: tuple[Section, ...]
+    bias: bool = True
+
+    @nn.compact
+    def __call__(self, x: jax.Array) -> jax.Array:
+        features = []
+        for section in self.sections:
+            part = x[:, section.begin : section.end]
+            if section.is_image:
+                part = Convolutions(self.bias)(part.reshape(-1, *section.shape))
+            features.append(part)
+        return jnp.concatenate(features, axis=-1)
+
+
 class Network(nn.Module):
     """First layer by observation space, hidden ReLU layers, a linear head of `outputs`.
 
@@ -193,11 +226,13 @@ class Network(nn.Module):
                 f"observation space {self.space} is not supported; expected Discrete or Box"
             )
         if isinstance(self.space, WithTorso):
-            self.torso: nn.Module = self.space.torso.clone()
+            self.torso: nn.Module | None = self.space.torso.clone()
+        elif isinstance(self.space, Joined):
+            self.torso = PerPart(self.space.sections, self.bias)
         elif isinstance(self.space, Symbols):
             self.torso = Embedding(self.space.number, self.bias)
-        elif is_image(self.space):
-            self.torso = Convolutions(self.bias)
+        else:
+            self.torso = Convolutions(self.bias) if is_image(self.space) else None
         rows = isinstance(self.first, Table)  # the first layer gives them, to the next one only
         self.rest = [Dense(w, self.bias, of_rows=rows and i == 0) for i, w in enumerate(rest)]
         if self.hidden:
@@ -237,7 +272,7 @@ class Network(nn.Module):
             rows: jax.Array = self.first(flat, looked_up)
             return rows
         x = x.reshape(-1, *(self.space.shape or ()))
-        if isinstance(self.space, WithTorso | Symbols) or is_image(self.space):
+        if self.torso is not None:
             x = self.torso(x)
         columns: jax.Array = self.first(x.reshape(x.shape[0], -1).T)
         return columns

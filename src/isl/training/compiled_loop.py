@@ -103,6 +103,10 @@ class CompiledLoop:
     changes no bit of the others.
     """
 
+    masked = False
+    infos = ()
+    _diverged: NDArray[Any] | None  # where known, of all seeds after this chunk
+
     def __init__(self, programs: Programs, seeds: Sequence[int]) -> None:
         self.agent = programs.agent
         self._programs = programs
@@ -121,13 +125,23 @@ class CompiledLoop:
         if salt:
             seeds = seeds._replace(streams=streams(self._programs.env.name + salt, all_seeds))
         if learner is not None:
-            repeat = lambda x: jnp.stack([jnp.array(x)] * len(all_seeds))  # noqa: E731
-            seeds = seeds._replace(learner=jax.tree.map(repeat, learner))
+            seeds = seeds._replace(learner=self._repeated(learner))
         self._begin(seeds, self._state.counters)
+
+    def _repeated(self, learner: Any) -> Any:
+        """One learner for all seeds."""
+        width = self._programs.width
+        return jax.tree.map(lambda x: jnp.stack([jnp.array(x)] * width), learner)
+
+    def adopt(self, learner: Any) -> None:
+        """Go on with another learner; replay, environments and counters stay."""
+        seeds = self._state.seeds._replace(learner=self._repeated(learner))
+        self._state = self._state._replace(seeds=seeds)
+        self._diverged = None
 
     def _begin(self, seeds: SeedState, counters: Counters) -> None:
         self._state = TrainState(seeds, counters)
-        self._diverged: NDArray[Any] | None = None  # where known, of all seeds after this chunk
+        self._diverged = None
         self.steps, self.updates = (int(x) for x in counters)
         # Sums of the metrics since they were last read, and over how many updates, by seed.
         self._totals: list[dict[str, float]] = [{} for _ in self._seeds]

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isl.agents.base import Agent, Learner
-from isl.envs import spaces
+from isl.envs import action_masks, spaces
 from isl.envs.base import Environment
 from isl.errors import EnvironmentFault
 from isl.training import rng
@@ -66,7 +66,7 @@ class Player(Protocol):
 
 def play(
     env: Any,
-    choose: Callable[[Any], Any],
+    choose: Callable[..., Any],
     seeds: Sequence[int],
     longest: float | None = None,
     steps: float = np.inf,
@@ -75,21 +75,23 @@ def play(
 
     Args:
         env: has Gymnasium's `reset` and `step`.
-        choose: the action at an observation.
+        choose: the action at an observation; also takes its mask, if the environment gives any.
         seeds: of the episodes.
         longest: steps after which an episode is cut; None: never.
         steps: another episode is begun only if one as long as the longest so far fits into them.
     """
     returns: list[float] = []
     lengths: list[int] = []
-    cut = 0
+    cut, method = 0, action_masks.method_of(env)
     for seed in seeds:
         if lengths and sum(lengths) + max(lengths) > steps:
             break
-        obs, _ = env.reset(seed=seed)
+        obs, info = env.reset(seed=seed)
         total, length, over = 0.0, 0, False
         while not over and (longest is None or length < longest):
-            obs, reward, terminated, truncated, _ = env.step(choose(obs))
+            mask = action_masks.given(info, method)
+            action = choose(obs) if mask is None else choose(obs, mask)
+            obs, reward, terminated, truncated, info = env.step(action)
             total += float(reward)
             length += 1
             over = bool(terminated or truncated)
@@ -100,9 +102,15 @@ def play(
 
 
 @lru_cache(maxsize=8)
-def exploiter(agent: Agent) -> Callable[[Learner, Any], jax.Array]:
-    """`agent.exploit` for a batch of observations, compiled: what `predict` takes."""
-    return jax.jit(jax.vmap(agent.exploit, in_axes=(None, 0)))
+def exploiter(agent: Agent) -> Callable[..., jax.Array]:
+    """`agent.exploit` for a batch of observations, and of masks, compiled: what `predict` takes."""
+
+    @jax.jit
+    def exploit(learner: Learner, obs: Any, *mask: jax.Array) -> jax.Array:
+        found: jax.Array = jax.vmap(partial(agent.exploit, learner))(obs, *mask)
+        return found
+
+    return exploit
 
 
 class PythonPlayer:
@@ -136,8 +144,9 @@ class PythonPlayer:
     def play(self, learner: Learner, episodes: int, steps: float) -> Evaluation:
         """Up to `episodes` episodes, and at least one; one that outlasts `steps` is cut."""
 
-        def choose(obs: NDArray[Any]) -> int:
-            return int(np.asarray(self._exploit(learner, obs[None]))[0])
+        def choose(obs: NDArray[Any], *mask: Any) -> int:
+            masks = (action_masks.read(own.action_space, each)[None] for each in mask)
+            return int(np.asarray(self._exploit(learner, obs[None], *masks))[0])
 
         names = (f"{STREAM}/{i}" for i in range(episodes))
         seeds = [episode_seed(self._task, self._seed, name) for name in names]
@@ -174,6 +183,13 @@ class _Guarded:
     def __init__(self, env: gymnasium.Env[Any, Any], guard: EnvGuard) -> None:
         self._env, self._guard = env, guard
         self._actions = spaces.actions(env.action_space)
+        self._mask_method = action_masks.method_of(env)
+        self.action_masks = None if self._mask_method is None else self._asked
+
+    def _asked(self) -> Any:
+        assert self._mask_method is not None
+        with self._guard.watching():
+            return self._mask_method()
 
     def reset(self, seed: int) -> tuple[NDArray[Any], dict[str, Any]]:
         with self._guard.watching():

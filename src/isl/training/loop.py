@@ -46,6 +46,14 @@ class Loop(Protocol):
     seconds: float  # of computing so far, without compilation where it is separate
 
     @property
+    def masked(self) -> bool:
+        """Whether the environments forbid some actions."""
+
+    @property
+    def infos(self) -> Any:
+        """What Python environments told beside the last step; compiled tasks tell `Steps.info`."""
+
+    @property
     def parts(self) -> int:
         """Into how many parts `chunk` can cut a chunk."""
 
@@ -79,6 +87,9 @@ class Loop(Protocol):
     def restart(self, learner: Learner | None, salt: str) -> None:
         """Begin anew, with a learner or a fresh one; `salt` gives other random streams."""
 
+    def adopt(self, learner: Learner) -> None:
+        """Go on with another learner; replay, environments and counters stay."""
+
     def state(self, seed: int = 0) -> Saved:
         """Everything but the learner, for a file; of the replay, the filled part."""
 
@@ -92,14 +103,16 @@ class Loop(Protocol):
         """Continue every seed from its learner and state."""
 
 
-def dummy_transition(obs: Any) -> Transition:
+def dummy_transition(obs: Any, mask: jax.Array | None = None) -> Transition:
     """A transition of the right shapes and types."""
-    return Transition(obs, jnp.int32(0), jnp.float32(0), jnp.float32(0), obs)
+    return Transition(obs, jnp.int32(0), jnp.float32(0), jnp.float32(0), obs, mask, mask)
 
 
-def empty_replay(agent: Agent, learner: Learner, obs: Any, stream: jax.Array) -> replay.Storage:
+def empty_replay(
+    agent: Agent, learner: Learner, obs: Any, stream: jax.Array, mask: jax.Array | None = None
+) -> replay.Storage:
     """A replay for what the agent stores; `stream` is the one that storing draws from."""
-    _, item = agent.observe(learner, dummy_transition(obs), rng.at(stream, jnp.uint32(0)))
+    _, item = agent.observe(learner, dummy_transition(obs, mask), rng.at(stream, jnp.uint32(0)))
     return replay.create(item, agent.schedule.replay_capacity)
 
 
@@ -151,6 +164,11 @@ def divergence(learner: Learner, diverged_at: Any, updates: int) -> NDArray[np.i
             sound &= finite.all(axis=tuple(range(found.ndim, finite.ndim)))
     latest = np.int32(max(updates - 1, 0))
     return np.where(sound, found, np.minimum(found, latest))
+
+
+def updates_due(schedule: Schedule, steps: int) -> int:
+    """How many updates are made in so many environment steps from the beginning."""
+    return max(0, steps - schedule.learning_starts) // schedule.steps * schedule.updates
 
 
 def not_finite(update: int, schedule: Schedule, task: str) -> str:

@@ -10,7 +10,7 @@ from gymnasium.spaces import Discrete, Space
 
 from isl.agents import base
 from isl.agents.base import hyper
-from isl.envs.spaces import is_vector
+from isl.envs.kinds import is_vector
 
 
 @dataclass(frozen=True)

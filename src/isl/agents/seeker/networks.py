@@ -37,9 +37,11 @@ from isl.agents.stable_dqn import double_q_target, share_of_newest, with_wider_g
 from isl.agents.wrappers import keep_best
 from isl.agents.wrappers.normalise_observations import normalised
 from isl.agents.wrappers.scale_rewards import in_units
-from isl.envs.spaces import Symbols, is_image, is_vector
+from isl.envs.joined import Joined
+from isl.envs.kinds import Symbols, is_image, is_vector
 from isl.nn.approximators import Approximators, Frozen, Net, Trained
 from isl.nn.codes import Codes, image_codes, symbol_codes, vector_codes
+from isl.nn.joined_codes import joined_codes
 from isl.nn.networks import WithTorso
 from isl.nn.step import Reads
 from isl.theory.exploration import pareto_optimal, uc_policy, uc_value
@@ -193,6 +195,8 @@ def _codes(cfg: Config, space: Space[Any], num_actions: int) -> Codes:
         return symbol_codes(shape, cfg.tilings, cells)
     if is_image(inner):
         return image_codes(shape, cfg.tilings, cells)
+    if isinstance(inner, Joined):
+        return joined_codes(inner, cfg.tilings, cfg.tile_width, cells)
     of_vectors = vector_codes(math.prod(shape), cfg.tilings, cfg.tile_width, cells)
 
     def encode_flat(obs: jax.Array) -> jax.Array:

@@ -26,13 +26,14 @@ from isl.agents.seeker.config import Config
 from isl.agents.wrappers.scale_rewards import Seen, include, known_unit, nothing_seen
 from isl.theory.exploration import pareto_optimal, uc_policy, uc_value
 
+FORBIDDEN = -1.0
 BLOCK = 64  # states that are computed at once; each sees what the blocks before it gave
 
 
 class Counts(NamedTuple):
     """What actions led to: every array is [S, A] or, per successor, [S, A, K]."""
 
-    visits: jax.Array
+    visits: jax.Array  # FORBIDDEN where a mask forbids the action
     reward: jax.Array  # mean
     square: jax.Array  # mean of its square
     successor: jax.Array  # int32
@@ -94,8 +95,21 @@ def one_step_uncertainty(
     return jnp.minimum(jnp.maximum(unknown, error), 1.0)
 
 
-def backup(cfg: Config, counts: Counts, values: Values, rows: jax.Array, unit: jax.Array) -> Values:
-    """The values with those of the states `rows` [B] computed anew."""
+def marked(counts: Counts, state: jax.Array, mask: jax.Array) -> Counts:
+    """The counts that know which actions the mask [A] forbids in a state."""
+    visits = jnp.where(mask, jnp.maximum(counts.visits[state], 0), FORBIDDEN)
+    return counts._replace(visits=counts.visits.at[state].set(visits))
+
+
+def backup(
+    cfg: Config,
+    counts: Counts,
+    values: Values,
+    rows: jax.Array,
+    unit: jax.Array,
+    masked: bool = False,
+) -> Values:
+    """The values with those of the states `rows` [B] computed anew; `masked`: see `marked`."""
     own: Counts = jax.tree.map(lambda x: x[rows], counts)
     tried = own.visits > 0
     share = own.times / jnp.maximum(jnp.sum(own.times, -1, keepdims=True), 1)
@@ -110,6 +124,8 @@ def backup(cfg: Config, counts: Counts, values: Values, rows: jax.Array, unit: j
     g = jnp.where(tried, own.reward + cfg.gamma * ahead[..., 0], 0.0)
     q = jnp.where(tried, own.reward + cfg.gamma * ahead[..., 1], 0.0)
     ell = jnp.where(tried, u + (1 - u) * cfg.ell_gamma * ahead[..., 2], 1.0)
+    if masked:
+        q, ell = base.allowed(q, ell, own.visits != FORBIDDEN)
     best = jnp.max(jnp.where(tried, g, -jnp.inf), -1)  # of what was tried
     v = uc_value(q, jnp.maximum(ell, cfg.ell_min), cfg.kappa * unit)  # eq. (11)
     told = jnp.stack([best, v, jnp.max(ell, -1)], -1)
@@ -118,7 +134,7 @@ def backup(cfg: Config, counts: Counts, values: Values, rows: jax.Array, unit: j
     return after
 
 
-def swept(cfg: Config, learner: Learner) -> Learner:
+def swept(cfg: Config, learner: Learner, masked: bool = False) -> Learner:
     """After backups of `sweep` states, backwards in the order of discovery, block by block."""
     unit, known = known_unit(learner.seen), jnp.maximum(learner.known, 1)
     block = min(cfg.sweep, BLOCK)
@@ -126,7 +142,8 @@ def swept(cfg: Config, learner: Learner) -> Learner:
     def one_block(i: jax.Array, carry: tuple[Values, jax.Array]) -> tuple[Values, jax.Array]:
         values, cursor = carry
         rows = learner.order[jnp.mod(cursor - jnp.arange(block, dtype=jnp.int32), known)]
-        return backup(cfg, learner.counts, values, rows, unit), jnp.mod(cursor - block, known)
+        values = backup(cfg, learner.counts, values, rows, unit, masked)
+        return values, jnp.mod(cursor - block, known)
 
     begin = (learner.values, learner.cursor)
     values, cursor = jax.lax.fori_loop(0, -(-cfg.sweep // block), one_block, begin)
@@ -183,7 +200,9 @@ def make(cfg: Config, space: Discrete, num_actions: int) -> Agent:
         return base.greedy(known_values(learner, obs), mask)
 
     def observe(learner: Learner, now: Transition, key: jax.Array) -> tuple[Learner, Transition]:
-        new = jnp.sum(learner.counts.visits[now.obs]) == 0
+        if now.mask is not None:
+            learner = learner._replace(counts=marked(learner.counts, now.obs, now.mask))
+        new = jnp.sum(learner.counts.visits[now.obs] > 0) == 0
         place = jnp.where(new, learner.known, states)  # beyond the end: nowhere
         return learner._replace(
             counts=counted(learner.counts, now),
@@ -195,7 +214,7 @@ def make(cfg: Config, space: Discrete, num_actions: int) -> Agent:
     def update(
         learner: Learner, frozen: tuple[()], batch: Transition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
-        learner = swept(cfg, learner)
+        learner = swept(cfg, learner, masked=batch.mask is not None)
         latest = learner.order[learner.cursor]
         metrics = {
             "q": jnp.max(learner.values.g[latest]),
@@ -215,7 +234,7 @@ def make(cfg: Config, space: Discrete, num_actions: int) -> Agent:
             "pareto": pareto_optimal(q, ell),
             "value": uc_value(q, ell, kappa),
             "greedy": known_values(learner, obs),
-            "visits": learner.counts.visits[obs],
+            "visits": jnp.maximum(learner.counts.visits[obs], 0),
         }
 
     schedule = base.schedule_of(cfg)._replace(batch_size=1, learning_starts=1)

@@ -6,9 +6,9 @@ training episodes is therefore played greedily, by one of two policies that stan
     champion     the one that `exploit` follows
     challenger   the newest one, at the time when it was taken
 
-As soon as the challenger's returns are clearly better or worse than the champion's (by a standard
-error, or after `MOST` episodes by anything), the winner is the champion, and the newest policy the
-next challenger. So `exploit` changes on evidence, the episodes that give it are training data where
+As soon as the challenger's returns are clearly better or worse than the champion's, or after `MOST`
+episodes by anything, the winner is the champion, and the newest policy the next challenger. Better
+takes more evidence than worse: who challenges often is lucky at times. So `exploit` changes on evidence, the episodes that give it are training data where
 the policy leads, and no step of the environment is spent on anything else. Fujimoto et al. (2023,
 TD7) assess policies in training as well, by their worst episode and without a second opinion.
 """
@@ -25,6 +25,7 @@ from isl.agents import base
 from isl.agents.base import Agent, Item, Metrics, Target, Transition
 
 FEWEST, MOST = 3, 10  # episodes of a challenger before it is judged
+CLEARLY_BETTER, CLEARLY_WORSE = 2.0, 1.0  # standard errors that end a trial early
 REMEMBERED = 100  # episodes of the champion that its score is over
 PATIENCE = 30_000  # updates after which the newest policy is taken without evidence
 EXPLORE, CHAMPION, CHALLENGER = range(3)
@@ -184,7 +185,8 @@ def judged(best: Score, trial: Score, age: jax.Array) -> tuple[jax.Array, jax.Ar
     variance = (best.squares + trial.squares) / degrees
     each = 1 / jnp.maximum(best.episodes, 1) + 1 / jnp.maximum(trial.episodes, 1)
     ahead = trial.mean - best.mean
-    clear = jnp.abs(ahead) >= jnp.sqrt(variance * each)
+    error = jnp.sqrt(variance * each)
+    clear = (ahead >= CLEARLY_BETTER * error) | (ahead <= -CLEARLY_WORSE * error)
     shown = (trial.episodes >= FEWEST) & (clear | (trial.episodes >= MOST))
     over = shown | (age >= PATIENCE)
     unknown = (best.episodes == 0) | (trial.episodes == 0)

@@ -7,15 +7,20 @@ loop like everything else that is learned.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from gymnasium.spaces import Space
+from numpy.typing import NDArray
 
 from isl.agents.base import Agent, Item, Metrics, Target, Transition, track_inside
 from isl.agents.wrappers.expand_observations import map_transitions
-from isl.envs.spaces import is_vector
+from isl.envs.joined import Joined
+from isl.envs.kinds import is_vector
 from isl.errors import UsageError
 
 SMALLEST_VARIANCE = 1e-8  # of an observation that never changes
@@ -36,12 +41,14 @@ class Learner(NamedTuple):
 
 
 def normalised(agent: Agent, observation_space: Space[Any]) -> Agent:
-    """`agent`, reading observations of zero mean and unit variance."""
+    """`agent`, reading observations of zero mean and unit variance; pixels stay as they are."""
     if not is_vector(observation_space):
         raise UsageError(
             f"normalize=True is for vectors of numbers, not for {observation_space}; leave it out"
         )
     shape = observation_space.shape
+    pixels = observation_space.pixels if isinstance(observation_space, Joined) else None
+    read = partial(normalise, pixels=pixels)
 
     def init(key: jax.Array) -> Learner:
         nothing = Statistics(jnp.float32(0), jnp.zeros(shape), jnp.zeros(shape))
@@ -53,22 +60,22 @@ def normalised(agent: Agent, observation_space: Space[Any]) -> Agent:
     def act(
         learner: Learner, episode: Any, obs: jax.Array, key: jax.Array, mask: Any = None
     ) -> jax.Array:
-        return agent.act(learner.inner, episode, normalise(learner.statistics, obs), key, mask)
+        return agent.act(learner.inner, episode, read(learner.statistics, obs), key, mask)
 
     def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
-        return agent.exploit(learner.inner, normalise(learner.statistics, obs), mask)
+        return agent.exploit(learner.inner, read(learner.statistics, obs), mask)
 
     def observe(learner: Learner, transition: Transition, key: jax.Array) -> tuple[Learner, Item]:
         statistics = include(learner.statistics, transition.obs)
         # The replay gets the item of the raw transition, the inner learner sees the other one.
         _, item = agent.observe(learner.inner, transition, key)
-        inner, _ = agent.observe(learner.inner, _normalise_all(statistics, transition), key)
+        inner, _ = agent.observe(learner.inner, _read_all(read, statistics, transition), key)
         return Learner(inner, statistics), item
 
     def update(
         learner: Learner, target: Target, batch: Item, key: jax.Array
     ) -> tuple[Learner, Metrics]:
-        batch = _normalise_all(learner.statistics, batch)
+        batch = _read_all(read, learner.statistics, batch)
         inner, metrics = agent.update(learner.inner, target, batch, key)
         return learner._replace(inner=inner), metrics
 
@@ -76,7 +83,7 @@ def normalised(agent: Agent, observation_space: Space[Any]) -> Agent:
         return agent.target(learner.inner)
 
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
-        return agent.inspect(learner.inner, normalise(learner.statistics, obs))
+        return agent.inspect(learner.inner, read(learner.statistics, obs))
 
     return Agent(
         agent.schedule,
@@ -100,21 +107,24 @@ def include(statistics: Statistics, obs: jax.Array) -> Statistics:
     return Statistics(seen, mean, statistics.squares + off * (obs - mean))
 
 
-def normalise(statistics: Statistics, obs: jax.Array) -> jax.Array:
-    """Any number of observations; as they are until two have been seen."""
+def normalise(
+    statistics: Statistics, obs: jax.Array, pixels: NDArray[np.bool_] | None = None
+) -> jax.Array:
+    """Any number of observations; as they are until two have been seen, or where `pixels`."""
     seen, mean, squares = statistics
     variance = jnp.where(seen > 1, squares / jnp.maximum(seen, 1), 1.0)
     scale = jax.lax.rsqrt(jnp.maximum(variance, SMALLEST_VARIANCE))
     batch = (1,) * (obs.ndim - mean.ndim)
     off = (obs - mean.reshape(*batch, *mean.shape)) * scale.reshape(*batch, *scale.shape)
-    return jnp.clip(off, -CLIP, CLIP)
+    found = jnp.clip(off, -CLIP, CLIP)
+    return found if pixels is None else jnp.where(pixels.reshape(*batch, -1), obs, found)
 
 
-def _normalise_all(statistics: Statistics, items: Any) -> Any:
-    """`items` with every transition in it normalised."""
+def _read_all(read: Callable[..., jax.Array], statistics: Statistics, items: Any) -> Any:
+    """`items` with every transition in it as `read` gives it."""
 
     def one(part: Transition) -> Transition:
-        obs, next_obs = (normalise(statistics, x) for x in (part.obs, part.next_obs))
+        obs, next_obs = (read(statistics, x) for x in (part.obs, part.next_obs))
         return part._replace(obs=obs, next_obs=next_obs)
 
     return map_transitions(one, items)

@@ -33,6 +33,7 @@ from isl.training.loop import (
     filled,
     filled_template,
     refilled,
+    updates_due,
 )
 from isl.training.python_envs.envs import Envs, Outcome
 
@@ -47,28 +48,32 @@ class HostLoop:
     def __init__(self, agent: Agent, envs: Envs, task: str, seed: int) -> None:
         self.agent = agent
         self._envs = envs
-        observation = jax.eval_shape(lambda: dummy_observation(envs.observations.stored))
-        self._program = compile_host(
-            agent, observation, envs.actions.number, envs.width, envs.skips
-        )
         self._task, self._seed = task, seed
         self.seconds = 0.0
-        self.restart(None, "")
+        first = envs.reset()  # it tells whether there are masks
+        self.masked = envs.mask is not None
+        observation = jax.eval_shape(lambda: dummy_observation(envs.observations.stored))
+        self._program = compile_host(
+            agent, observation, envs.actions.number, envs.width, envs.skips, self.masked
+        )
+        self._start(None, "", first)
 
     def restart(self, learner: Any, salt: str) -> None:
         """Begin anew, with a learner or a fresh one; `salt` gives other random streams."""
+        self._start(learner, salt, self._envs.reset())
+
+    def _start(self, learner: Any, salt: str, first: NDArray[Any]) -> None:
         program = self._program
         packed = program.init(streams(self._task + salt, self._seed))
         if learner is not None:
-            both = (learner, self.agent.target(learner))
-            packed = program.packing.replace(packed, lambda s: (s.learner, s.target), both)
+            packed = self._with_learner(packed, learner)
         everywhere = np.ones(self._envs.width, np.bool_)
-        self._continue(packed, self._envs.reset(), everywhere)
+        self._continue(packed, first, everywhere)
         self.steps = self.updates = self._read_at = 0
 
     def _continue(self, packed: Packed, obs: NDArray[Any], over: NDArray[np.bool_]) -> None:
         """From a state, with new episodes where the last one is over."""
-        self._packed, action = self._program.begin(packed, obs, over)
+        self._packed, action = self._program.begin(packed, obs, over, self._envs.mask)
         self._action = np.asarray(action)
 
     def _read(self, part: Part) -> Any:
@@ -79,6 +84,11 @@ class HostLoop:
     def learner(self) -> Any:
         """What has been learned: a copy."""
         return jax.tree.map(lambda x: jax.device_put(np.array(x)), self._read(_learner))
+
+    @property
+    def infos(self) -> Any:
+        """What the environments told beside the last step."""
+        return self._envs.infos
 
     def learner_of(self, seed: int) -> Any:
         """What has been learned: a copy."""
@@ -120,26 +130,33 @@ class HostLoop:
                 [outcome.reward, outcome.discount, outcome.real, outcome.last], dtype=np.float32
             )
             self.steps += int(outcome.real.sum()) if self._envs.skips else self._envs.width
-            due, anew = self._updates_due() - self.updates, bool(outcome.last.any())
+            due, anew = updates_due(schedule, self.steps) - self.updates, bool(outcome.last.any())
             if schedule.steps == 1 and self.steps <= schedule.learning_starts:
                 # An `advance` without updates would be compiled for these few steps alone.
-                self._packed = program.store(self._packed, outcome.next_obs, feedback)
+                self._packed = program.store(
+                    self._packed, outcome.next_obs, feedback, outcome.next_mask
+                )
                 anew = True
             else:
                 self._packed, action = program.advance(
-                    self._packed, outcome.next_obs, feedback, updates=due
+                    self._packed, outcome.next_obs, feedback, outcome.next_mask, updates=due
                 )
             if anew:
-                self._packed, action = program.begin(self._packed, outcome.obs, outcome.last)
+                self._packed, action = program.begin(
+                    self._packed, outcome.obs, outcome.last, self._envs.mask
+                )
             self._action = np.asarray(action)
             self.updates += due
         self.seconds += time.perf_counter() - started
         return _flat(outcomes)
 
-    def _updates_due(self) -> int:
-        schedule = self.agent.schedule
-        learning_steps = max(0, self.steps - schedule.learning_starts)
-        return learning_steps // schedule.steps * schedule.updates
+    def adopt(self, learner: Any) -> None:
+        """Go on with another learner; replay, environments and counters stay."""
+        self._packed = self._with_learner(self._packed, learner)
+
+    def _with_learner(self, packed: Packed, learner: Any) -> Packed:
+        both = (learner, self.agent.target(learner))
+        return self._program.packing.replace(packed, lambda s: (s.learner, s.target), both)
 
     def state(self, seed: int = 0) -> Saved:
         """Everything but the learner, for a file; of the replay, the filled part."""

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from isl.agents.base import Agent, Transition
+from isl.agents.base import Agent, Transition, greedy
 from isl.nn.random_indices import uniform_indices
 from isl.training import replay, rng
 from isl.training.host.packing import Packed, Packing
@@ -38,6 +38,7 @@ class State(NamedTuple):
     updates: jax.Array
     diverged_at: jax.Array  # first update with a non-finite metric, NEVER if none
     totals: dict[str, jax.Array]  # metrics summed since they were last read
+    mask: jax.Array | None = None  # [E, A]: the actions allowed in `obs`; None: no masks
 
 
 class Program(NamedTuple):
@@ -45,8 +46,8 @@ class Program(NamedTuple):
 
     packing: Packing  # of a `State`
     init: Callable[[Streams], Packed]
-    begin: Callable[[Packed, Any, Any], tuple[Packed, jax.Array]]
-    store: Callable[[Packed, Any, Any], Packed]
+    begin: Callable[..., tuple[Packed, jax.Array]]
+    store: Callable[..., Packed]
     advance: Callable[..., tuple[Packed, jax.Array]]
     stored: Callable[[Packed, Any], Any]
 
@@ -65,6 +66,7 @@ class _Functions:
     num_actions: int
     width: int
     skips: bool
+    masked: bool
 
     @property
     def each(self) -> jax.Array:
@@ -75,7 +77,9 @@ class _Functions:
         agent = self.agent
         learner = agent.init(rng.at(streams["init"], jnp.uint32(0)))
         obs = jnp.zeros(self.observation.shape, self.observation.dtype)
-        storage = empty_replay(agent, learner, obs, streams["store"])
+        everything = jnp.ones((self.width, self.num_actions), jnp.bool_) if self.masked else None
+        one_mask = None if everything is None else everything[0]
+        storage = empty_replay(agent, learner, obs, streams["store"], one_mask)
         zero = jnp.zeros((), jnp.int32)
         return State(
             streams=streams,
@@ -90,6 +94,7 @@ class _Functions:
             updates=zero,
             diverged_at=jnp.asarray(NEVER),
             totals=zero_metrics(agent, learner, storage),
+            mask=everything,
         )
 
     def begun(self, learner: Any, stream: jax.Array, counters: jax.Array) -> Any:
@@ -97,20 +102,30 @@ class _Functions:
         begin = jax.vmap(self.agent.begin_episode, in_axes=(None, 0))
         return begin(learner, _keys_at(stream, counters))
 
-    def pick(self, state: State, obs: jax.Array) -> tuple[State, jax.Array]:
+    def pick(self, state: State, obs: jax.Array, mask: jax.Array | None) -> tuple[State, jax.Array]:
         """The actions to take in `obs`."""
         schedule = self.agent.schedule
         keys = _keys_at(state.streams["act"], state.rounds * self.width + self.each + 1)
-        act = jax.vmap(self.agent.act, in_axes=(None, 0, 0, 0))
-        action = act(state.learner, state.episode, obs, keys)
+        masks = () if mask is None else (mask,)  # an agent need not know of masks
+        act = jax.vmap(self.agent.act, in_axes=(None, *[0] * (3 + len(masks))))
+        action = act(state.learner, state.episode, obs, keys, *masks)
         if schedule.random_start:
-            anyhow = jax.vmap(uniform_indices, in_axes=(0, None, None))(
-                keys, jnp.uint32(self.num_actions), ()
-            )
+            anyhow = self.anyhow(keys, mask)
             action = jnp.where(state.steps < schedule.learning_starts, anyhow, action)
-        return state._replace(obs=obs, action=action), action
+        return state._replace(obs=obs, action=action, mask=mask), action
 
-    def begin(self, state: State, obs: jax.Array, over: jax.Array) -> tuple[State, jax.Array]:
+    def anyhow(self, keys: jax.Array, mask: jax.Array | None) -> jax.Array:
+        """Uniformly random actions."""
+        if mask is None:
+            draw = jax.vmap(uniform_indices, in_axes=(0, None, None))
+            drawn: jax.Array = draw(keys, jnp.uint32(self.num_actions), ())
+            return drawn
+        heights = jax.vmap(lambda key: jax.random.uniform(key, (self.num_actions,)))(keys)
+        return greedy(heights, mask)
+
+    def begin(
+        self, state: State, obs: jax.Array, over: jax.Array, mask: jax.Array | None
+    ) -> tuple[State, jax.Array]:
         """New episodes where the last one is over, and first actions in them."""
         counters = (state.rounds - 1) * self.width + self.each + 1
         begun = self.begun(state.learner, state.streams["episode"], counters)
@@ -119,12 +134,16 @@ class _Functions:
             begun,
             state.episode,
         )
-        return self.pick(state._replace(episode=episode), obs)
+        return self.pick(state._replace(episode=episode), obs, mask)
 
-    def store(self, state: State, next_obs: jax.Array, feedback: jax.Array) -> State:
+    def store(
+        self, state: State, next_obs: jax.Array, feedback: jax.Array, next_mask: jax.Array | None
+    ) -> State:
         """Put what the last actions led to into the replay."""
         reward, discount, real, last = feedback
-        batch = Transition(state.obs, state.action, reward, discount, next_obs)
+        batch = Transition(
+            state.obs, state.action, reward, discount, next_obs, next_mask, state.mask
+        )
         real_first = jnp.argsort(real < 1, stable=True) if self.skips else self.each
 
         def one(i: Any, carry: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
@@ -173,26 +192,37 @@ class _Functions:
         )
 
     def advance(
-        self, state: State, next_obs: jax.Array, feedback: jax.Array, updates: int
+        self,
+        state: State,
+        next_obs: jax.Array,
+        feedback: jax.Array,
+        next_mask: jax.Array | None,
+        updates: int,
     ) -> tuple[State, jax.Array]:
         """Store what the last actions led to, learn, pick the next ones."""
-        state = self.store(state, next_obs, feedback)
+        state = self.store(state, next_obs, feedback, next_mask)
         if updates == 1:
             state = self.update(state)
         elif updates > 1:
             state = jax.lax.fori_loop(0, updates, lambda _, s: self.update(s), state)
-        return self.pick(state, next_obs)
+        return self.pick(state, next_obs, next_mask)
 
 
 @lru_cache(maxsize=8)
 def compile_host(
-    agent: Agent, observation: jax.ShapeDtypeStruct, num_actions: int, width: int, skips: bool
+    agent: Agent,
+    observation: jax.ShapeDtypeStruct,
+    num_actions: int,
+    width: int,
+    skips: bool,
+    masked: bool = False,
 ) -> Program:
     """The functions for an agent on `width` environments; runs that follow in a process reuse them.
 
-    `skips`: some steps only reset an environment and must not be stored.
+    `skips`: some steps only reset an environment and must not be stored. `masked`: some actions are
+    forbidden, and the functions are given masks.
     """
-    functions = _Functions(_traced_once(agent), observation, num_actions, width, skips)
+    functions = _Functions(_traced_once(agent), observation, num_actions, width, skips, masked)
     first = jax.jit(functions.init, inline=True)
     packing = Packing(jax.eval_shape(first, streams("", 0)))
     # These run now and then, so XLA may compile them in a hurry.
@@ -203,19 +233,32 @@ def compile_host(
         return packing.pack(first(streams))
 
     @partial(jax.jit, donate_argnums=0)
-    def begin(packed: Packed, obs: jax.Array, over: jax.Array) -> tuple[Packed, jax.Array]:
-        state, action = functions.begin(packing.unpack(packed), obs, over)
+    def begin(
+        packed: Packed, obs: jax.Array, over: jax.Array, mask: jax.Array | None = None
+    ) -> tuple[Packed, jax.Array]:
+        state, action = functions.begin(packing.unpack(packed), obs, over, mask)
         return packing.pack(state), action
 
     @partial(jax.jit, donate_argnums=0)
-    def store(packed: Packed, next_obs: jax.Array, feedback: jax.Array) -> Packed:
-        return packing.pack(functions.store(packing.unpack(packed), next_obs, feedback))
+    def store(
+        packed: Packed,
+        next_obs: jax.Array,
+        feedback: jax.Array,
+        next_mask: jax.Array | None = None,
+    ) -> Packed:
+        return packing.pack(functions.store(packing.unpack(packed), next_obs, feedback, next_mask))
 
     @partial(jax.jit, donate_argnums=0, static_argnames="updates")
     def advance(
-        packed: Packed, next_obs: jax.Array, feedback: jax.Array, updates: int
+        packed: Packed,
+        next_obs: jax.Array,
+        feedback: jax.Array,
+        next_mask: jax.Array | None = None,
+        *,
+        updates: int,
     ) -> tuple[Packed, jax.Array]:
-        state, action = functions.advance(packing.unpack(packed), next_obs, feedback, updates)
+        state = packing.unpack(packed)
+        state, action = functions.advance(state, next_obs, feedback, next_mask, updates)
         return packing.pack(state), action
 
     @hurried

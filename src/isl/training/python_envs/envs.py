@@ -3,8 +3,7 @@
 `PythonEnvs` steps single Gymnasium environments itself and resets each episode with a seed derived
 from (task, seed, environment, episode). An environment that keeps Gymnasium's promise (the same
 seed and the same actions, the same episode) can therefore be brought back to where it was, by
-repeating the actions of its open episode. `VectorEnvs` drives a Gymnasium `VectorEnv`, whose
-episodes cannot be seeded one by one: restored, it begins new ones.
+repeating the actions of its open episode. isl.training.python_envs.vector has vector environments.
 
 Environments are other people's code: whatever they raise, and whatever they return that cannot be
 learned from, becomes an `EnvironmentFault` that names the step (isl.training.python_envs.guard).
@@ -17,14 +16,14 @@ from typing import Any, NamedTuple, Protocol
 
 import gymnasium
 import numpy as np
-from gymnasium.vector import VectorEnv
 from numpy.typing import NDArray
 
-from isl.envs import spaces
-from isl.errors import UsageError
+from isl.envs import action_masks, spaces
+from isl.envs.action_masks import Mask
 from isl.templates import AnyLength
 from isl.training import rng
 from isl.training.python_envs.guard import EnvGuard
+from isl.training.python_envs.masks import Masks
 from isl.training.python_envs.step_limit import StepLimit
 
 REPEATABLE_STEPS = 100_000  # of an open episode; a longer one is not brought back but begun anew
@@ -39,6 +38,7 @@ class Outcome(NamedTuple):
     last: NDArray[np.bool_]  # the episode is over
     real: NDArray[np.bool_]  # False where the environment only began a new episode
     obs: NDArray[Any]  # where the next step is taken; not `next_obs` where an episode is over
+    next_mask: Mask | None = None  # [E, A]: the actions allowed in `next_obs`; None: no masks
 
 
 class Envs(Protocol):
@@ -48,6 +48,11 @@ class Envs(Protocol):
     skips: bool  # whether steps can be unreal
     observations: spaces.Observations
     actions: spaces.Actions
+    infos: Any  # what the environments told beside the last step, as they gave it
+
+    @property
+    def mask(self) -> Mask | None:
+        """[E, A]: the actions allowed in the next step, after the first reset; None: no masks."""
 
     def reset(self) -> NDArray[Any]:
         """New episodes everywhere: their first observations [E, …]."""
@@ -89,6 +94,13 @@ class PythonEnvs:
         self._episodes = np.full(self.width, -1, np.int64)  # the number of the open one
         self._taken: list[list[int]] = [[] for _ in envs]  # actions of the open episode
         self._all_real = np.ones(self.width, np.bool_)
+        self._masks = Masks(self.actions, self.width)
+        self.infos: list[Any] = [{}] * self.width
+        self._mask_methods = [action_masks.method_of(env) for env in envs]
+
+    @property
+    def mask(self) -> Mask | None:
+        return self._masks.now
 
     def reset(self) -> NDArray[Any]:
         return np.stack([self._begin(i) for i in range(self.width)])
@@ -102,20 +114,31 @@ class PythonEnvs:
         last = np.zeros(width, np.bool_)
         for i, index in enumerate(action.tolist()):
             with guard.watching(i):
-                obs, gain, terminated, truncated, _ = self._envs[i].step(self.actions.decode(index))
+                obs, gain, terminated, truncated, info = self._envs[i].step(
+                    self.actions.decode(index)
+                )
                 seen.append(guard.observed(obs))
                 reward[i] = guard.rewarded(gain)
                 if terminated:
                     discount[i] = 0.0
                 last[i] = terminated or truncated
+                self._read_mask(i, info, terminated)
+                self.infos[i] = info
             self._taken[i].append(index)
         next_obs = np.stack(seen)
+        next_mask = None if self.mask is None else self.mask.copy()
         begun = next_obs
         if last.any():
             begun = next_obs.copy()
             for over in np.flatnonzero(last):
                 begun[over] = self._begin(int(over))
-        return Outcome(next_obs, reward, discount, last, self._all_real, begun)
+        return Outcome(next_obs, reward, discount, last, self._all_real, begun, next_mask)
+
+    def _read_mask(self, i: int, info: Any, over: bool = False) -> None:
+        """An environment whose episode has ended is not asked: it may have no state to tell of."""
+        method = self._mask_methods[i]
+        asked = None if over and method is not None else action_masks.given(info, method)
+        self._masks.put(i, asked, over)
 
     def _begin(self, i: int) -> NDArray[Any]:
         self._episodes[i] += 1
@@ -126,7 +149,8 @@ class PythonEnvs:
         """The first observation of the open episode."""
         stream = f"env/{i}/{self._episodes[i]}"
         with self._guard.watching(i):
-            obs, _ = self._envs[i].reset(seed=episode_seed(self._task, self._seed, stream))
+            obs, info = self._envs[i].reset(seed=episode_seed(self._task, self._seed, stream))
+            self._read_mask(i, info)
             return self._guard.observed(obs)
 
     def close(self) -> None:
@@ -167,90 +191,13 @@ class PythonEnvs:
         obs = self._first(i)
         for index in taken:
             with self._guard.watching(i):
-                raw, _, terminated, truncated, _ = self._envs[i].step(self.actions.decode(index))
+                raw, _, terminated, truncated, info = self._envs[i].step(self.actions.decode(index))
                 obs = self._guard.observed(raw)
-            if terminated or truncated:
-                return False
+                if terminated or truncated:
+                    return False
+                self._read_mask(i, info)
         self._taken[i] = taken
         return bool(np.array_equal(obs, expected))
-
-
-class VectorEnvs:
-    """A Gymnasium `VectorEnv`, whichever way it resets itself."""
-
-    def __init__(
-        self,
-        envs: VectorEnv[Any, Any, Any],
-        task: str,
-        seed: int,
-        limit: StepLimit | None = None,
-        observations: spaces.Observations | None = None,
-    ) -> None:
-        self._envs = envs
-        self._task, self._seed = task, seed
-        self.width = envs.num_envs
-        self.observations = observations or spaces.observations(envs.single_observation_space)
-        self.actions = spaces.actions(envs.single_action_space)
-        self._guard = EnvGuard(task, self.observations, self.width, limit)
-        # Gymnasium 1.0 knows no other mode than the next-step one, and does not name it.
-        mode = envs.metadata.get("autoreset_mode", "NextStep")
-        self._mode = getattr(mode, "value", mode)
-        if self._mode not in ("NextStep", "SameStep", "Disabled"):
-            raise UsageError(
-                f"autoreset mode {mode!r} is unknown; expected one of Gymnasium's AutoresetMode"
-            )
-        self.skips = self._mode == "NextStep"
-        self._over = np.zeros(self.width, np.bool_)  # next-step mode: the next step only resets
-
-    def reset(self) -> NDArray[Any]:
-        return self._reset("env")
-
-    def _reset(self, stream: str) -> NDArray[Any]:
-        self._over[:] = False
-        with self._guard.watching():
-            obs, _ = self._envs.reset(seed=episode_seed(self._task, self._seed, stream))
-            return self._guard.observed_batch(obs)
-
-    def step(self, action: NDArray[Any]) -> Outcome:
-        self._guard.step += 1
-        with self._guard.watching():
-            return self._step(action)
-
-    def _step(self, action: NDArray[Any]) -> Outcome:
-        raw, reward, terminated, truncated, info = self._envs.step(self.actions.decode(action))
-        obs = self._guard.observed_batch(raw)
-        real = ~self._over
-        last = (np.asarray(terminated) | np.asarray(truncated)) & real
-        next_obs = obs
-        if self._mode == "NextStep":
-            self._over = last
-        elif last.any() and self._mode == "SameStep":
-            next_obs = obs.copy()  # `raw` already belongs to the new episodes
-            for i in np.flatnonzero(last):
-                next_obs[i] = self._guard.observed(info["final_obs"][i])
-        elif last.any():
-            begun, _ = self._envs.reset(options={"reset_mask": last})
-            obs = self._guard.observed_batch(begun)
-        return Outcome(
-            next_obs,
-            self._guard.rewarded_batch(reward),
-            1.0 - np.asarray(terminated, np.float32),
-            last,
-            real,
-            obs,
-        )
-
-    def state(self) -> dict[str, NDArray[Any]]:
-        return {}
-
-    def template(self) -> dict[str, Any]:
-        return {}
-
-    def restore(
-        self, state: dict[str, NDArray[Any]], obs: NDArray[Any], counter: int
-    ) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        self._guard.step = counter // self.width
-        return self._reset(f"env/restored at {counter}"), np.ones(self.width, np.bool_)
 
 
 def episode_seed(task: str, seed: int, stream: str) -> int:

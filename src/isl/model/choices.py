@@ -1,0 +1,45 @@
+"""The hyper-parameters of a model: defaults, the preset's, the user's, and what is refused."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+from gymnasium.spaces import Space
+
+from isl import agents
+from isl.agents.config import Config
+from isl.errors import UsageError
+from isl.experiments import presets
+from isl.model.environment import Attachment
+from isl.model.torsos import read_by
+
+log = logging.getLogger(__name__)
+
+
+def configured(
+    agent: str,
+    attached: Attachment,
+    preset: str | None,
+    normalize: bool,
+    torso: Any,
+    hyper: Mapping[str, Any],
+) -> Config:
+    """The hyper-parameters; an option that would have no effect is refused."""
+    seen = attached.observations.seen
+    usual = default_config(agent, attached.task, seen, preset)
+    config = usual.replace(hyper)
+    config.check_given(hyper, read_by(torso, seen), usual)
+    if normalize and config.normalises:
+        label = agents.label(agent)
+        raise UsageError(f"{label} normalises vectors by itself; leave normalize out")
+    if preset is None and (note := presets.note(attached.task, agent, seen)):
+        log.warning(note)
+    return config
+
+
+def default_config(agent: str, task: str, space: Space[Any], preset: str | None = None) -> Config:
+    """Hyper-parameters where the user gives none: the preset's."""
+    config: Config = agents.load(agent).Config()
+    return config.replace(presets.values(preset, task, agent, space))
