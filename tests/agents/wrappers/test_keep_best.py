@@ -137,6 +137,9 @@ def test_episodes_of_an_earlier_challenger_do_not_count():
         ([1.0] * 5, [1.0] * 3, 0, (True, True)),  # no worse
         ([1.0] * 5, [0.9] * 3, 0, (True, False)),  # clearly worse: nothing varies
         ([0.0, 2.0] * 3, [0.8, 2.0, 0.8], 0, (False, False)),  # within the noise
+        ([0.0, 2.0] * 3, [2.0, 2.0, 1.5], 0, (False, False)),  # better by one standard error only
+        ([0.0, 2.0] * 3, [0.0, 0.5, 0.0], 0, (True, False)),  # worse by one
+        ([0.0, 2.0] * 3, [5.0, 5.0, 5.0], 0, (True, True)),
         ([0.0, 2.0] * 5, [0.0, 2.0] * 4 + [2.0, 2.0], 0, (True, True)),  # at last by anything
         ([0.0, 2.0] * 5, [2.0, 0.0] * 4 + [0.0, 0.0], 0, (True, False)),
         ([1.0] * 5, [], keep_best.PATIENCE, (True, True)),  # no evidence in time

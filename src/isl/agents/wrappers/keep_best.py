@@ -8,9 +8,10 @@ training episodes is therefore played greedily, by one of two policies that stan
 
 As soon as the challenger's returns are clearly better or worse than the champion's, or after `MOST`
 episodes by anything, the winner is the champion, and the newest policy the next challenger. Better
-takes more evidence than worse: who challenges often is lucky at times. So `exploit` changes on evidence, the episodes that give it are training data where
-the policy leads, and no step of the environment is spent on anything else. Fujimoto et al. (2023,
-TD7) assess policies in training as well, by their worst episode and without a second opinion.
+takes more evidence than worse: who challenges often is lucky at times. So `exploit` changes on
+evidence, the episodes that give it are training data where the policy leads, and no step of the
+environment is spent on anything else. Fujimoto et al. (2023, TD7) assess policies in training as
+well, by their worst episode and without a second opinion.
 """
 
 from __future__ import annotations
