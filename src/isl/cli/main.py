@@ -29,7 +29,7 @@ COMMANDS = {
     "doctor": "what looks wrong in a run, in plain words",
     "inspect": "look inside a run or a saved model: q, uncertainty, majorant, policy",
     "merge": "bring the finished runs of two folders together",
-    "export": "runs as the CSV files of bsuite, with its scores",
+    "export": "runs as the CSV files of bsuite, or a policy for places without JAX",
 }
 
 

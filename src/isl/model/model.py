@@ -307,6 +307,13 @@ class Model:
         and where training stood: it then starts to store again, with this learner."""
         write_model(self, Path(path), replay)
 
+    def export(self, path: str | Path) -> list[str]:
+        """The greedy policy and beliefs for places without JAX, as .onnx or .npz (docs/export.md).
+
+        Returns the beliefs of `inspect` that the file does not have.
+        """
+        return self._policy.export(self.learner, Path(path), type(self).__name__)
+
     @classmethod
     def load(cls, path: str | Path, env: Any = None, torso: Any = None, num_envs: int = 1) -> Self:
         """The model in a file, continuing exactly where it was saved.
