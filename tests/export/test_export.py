@@ -93,7 +93,7 @@ def model_of(name, **options):
     """A model whose numbers are all drawn, as if it had learned."""
     kind, observations, actions = KINDS[name]
     small = {"ensemble": 3} if kind is BootDQN else {}
-    if not (kind is Seeker and isinstance(observations, Discrete) or name == "product"):
+    if not ((kind is Seeker and isinstance(observations, Discrete)) or name == "product"):
         small |= {"hidden": (8, 8)}
     model = kind(Env(observations, actions), **small, **options)
     rng = np.random.default_rng(len(name))
