@@ -23,6 +23,7 @@ COMMANDS = {
     "sweep": "agents × tasks × sizes × hyper-parameters × seeds",
     "tune": "search for hyper-parameters with Optuna, pruned by greedy evaluations",
     "reproduce": "the paper's experiments, at its scale or small",
+    "gallery": "train a few small models, with a card each",
     "list": "agents, tasks, presets and their hyper-parameters",
     "bench": "speed beside peers and beside the machine's limit",
     "status": "what is done, running, diverged or left in a folder of runs",
