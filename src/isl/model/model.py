@@ -51,7 +51,7 @@ class Model:
         seed: every random number derives from it.
         num_envs: how many environments run side by side; `env` must then be an id.
         step_timeout: seconds after which a step of a Python environment is given up as hanging.
-        preset: the name of a set of hyper-parameters; None: the task's own (`isl list`).
+        preset: a set of hyper-parameters, by name or in a .toml file; None: the task's own.
         observations: how they are read: "table", "vector", "image" or "symbols" (isl.envs.spaces).
         normalize: scale observations to zero mean and unit variance, by running statistics.
         torso: a flax module that reads observations, [B, …] → [B, features].
