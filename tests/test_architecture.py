@@ -31,10 +31,12 @@ ARROWS = {
     "analysis": "agents envs storage",
     "report": "agents analysis envs storage",
     "experiments": "agents analysis envs nn report storage training",
-    "model": "agents envs experiments nn storage training",
+    "export": "agents envs storage",
+    "model": "agents envs experiments export nn storage training",
+    "tuning": "agents experiments storage",
     "paper": "agents analysis envs experiments model report storage",
     "bench": "agents analysis envs experiments model nn paper report storage theory training",
-    "cli": "agents analysis bench envs experiments model nn paper report storage training",
+    "cli": "agents analysis bench envs experiments model nn paper report storage training tuning",
 }
 WITHOUT_JAX = ("storage", "analysis", "report")
 LONGEST, MOST_PARAMETERS = 80, 7

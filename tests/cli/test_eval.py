@@ -126,6 +126,19 @@ def test_the_last_and_the_best_policy_of_a_run(runs, capsys, task):
             assert f"mean return {best['return_mean']:.4g}, " in out
 
 
+@pytest.mark.parametrize("task", ["deep_sea/3", "CartPole-v1"])
+def test_runs_are_filmed_like_models(runs, tmp_path, capsys, task):
+    """One video for each episode; without moviepy or pygame a line says what to install."""
+    target = str(of(runs, task).path)
+    code = main(["eval", target, "--episodes", "2", "--video", str(tmp_path / "v")])
+    if code:
+        error = capsys.readouterr().err
+        assert (code, error.count("\n")) == (2, 1)
+        assert "pip install" in error
+        return
+    assert len(list((tmp_path / "v").glob("*.mp4"))) == 2
+
+
 def test_a_folder_of_runs_gives_a_line_each(runs, capsys):
     assert main(["eval", str(runs), "--episodes", "2"]) == 0
     lines = capsys.readouterr().out.splitlines()

@@ -15,6 +15,7 @@ WHAT = {
     "exploration": "the uncertainty constrained policy beside softmax",
     "host": "our DQN in the host loop beside Stable-Baselines3's (needs the extra peers)",
     "tasks": "steps of the grid tasks beside MiniGrid, navix and xminigrid, where installed",
+    "envs": "Seeker with 1, 4, 8 and 16 environments at once: speed, and steps to a solution",
     "startup": "to the command's first episode, and the first steps beside Stable-Baselines3",
 }
 
@@ -54,6 +55,10 @@ def run(options: argparse.Namespace) -> ExitCode:
         from isl.bench import tasks
 
         tasks.bench_tasks(options.turns)
+    elif options.what == "envs":
+        from isl.bench import many_envs
+
+        many_envs.compare(options.turns)
     elif options.what == "host":
         from isl.bench import host_loop
 

@@ -90,6 +90,8 @@ def _played(policy: Predictor, env: Any, options: argparse.Namespace) -> Evaluat
         played = _filmed(played, options.video)
     try:
         return evaluate(policy, played, options.episodes, options.max_steps)
+    except gymnasium.error.DependencyNotInstalled as error:  # of an environment that draws itself
+        raise UsageError(f"--video: {' '.join(str(error).split())}") from None
     finally:
         played.close()
 

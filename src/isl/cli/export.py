@@ -1,4 +1,7 @@
-"""`isl export bsuite RUNS DIR`: runs as the CSV files that bsuite reads, and bsuite's scores."""
+"""`isl export bsuite RUNS DIR`: runs as the CSV files that bsuite reads, and bsuite's scores.
+
+`isl export policy MODEL|RUN FILE`: a trained policy for places without JAX (docs/export.md).
+"""
 
 from __future__ import annotations
 
@@ -19,15 +22,55 @@ PREFIX = "bsuite_id_-_"  # what bsuite's loader looks for
 
 
 def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    parser.add_argument("format", choices=["bsuite"], help="whose files")
-    parser.add_argument("runs", type=Path, help="folder of runs")
-    parser.add_argument("folder", type=Path, help="where the files go: AGENT-VARIANT/seed-K/*.csv")
+    parser.add_argument(
+        "format", choices=["bsuite", "policy"], help="bsuite's files, or a policy without JAX"
+    )
+    parser.add_argument(
+        "source", type=Path, help="folder of runs; of a policy: a model file or a run's folder"
+    )
+    parser.add_argument(
+        "target",
+        type=Path,
+        help="where the files go: AGENT-VARIANT/seed-K/*.csv; of a policy: a .onnx or .npz file",
+    )
+    parser.add_argument(
+        "--best", action="store_true", help="of a run's policy: that of its best evaluation"
+    )
+    parser.add_argument(
+        "--env", metavar="ID", help="of a run's policy: its environment, if named module:Id"
+    )
 
 
 def run(options: argparse.Namespace) -> ExitCode:
+    if options.format == "policy":
+        return _policy(options)
+    if options.best or options.env:
+        raise UsageError("--best and --env are for isl export policy")
+    return _bsuite(options.source, options.target)
+
+
+def _policy(options: argparse.Namespace) -> ExitCode:
+    source, target = options.source, options.target
+    if source.is_dir():
+        from isl.model.from_run import trained
+
+        found = trained(source, options.best, options.env)
+        left_out = found.policy.export(found.learner, target, found.run.agent)
+    else:
+        from isl.model import load
+
+        if options.best or options.env:
+            raise UsageError("--best and --env are for runs: a model file holds one policy")
+        left_out = load(source).export(target)
+    without = f", without {', '.join(left_out)}" if left_out else ""
+    print(f"{target}: {target.stat().st_size:,} bytes{without}")
+    return ExitCode.OK
+
+
+def _bsuite(root: Path, target: Path) -> ExitCode:
     groups: dict[tuple[str, str, int, str], dict[str, Run]] = {}
     left_out = damaged = 0
-    for found in store.scan(options.runs):
+    for found in store.scan(root):
         if found.status is Status.DAMAGED:
             damaged += 1
             print(f"left out: {found.problem}", file=sys.stderr)
@@ -38,14 +81,12 @@ def run(options: argparse.Namespace) -> ExitCode:
             continue
         key = (found.agent, bsuite.variant(found.config), found.seed, name.partition("/")[0])
         if found.task in groups.setdefault(key, {}):
-            raise UsageError(f"{options.runs} holds two runs for {name}, seed {found.seed}")
+            raise UsageError(f"{root} holds two runs for {name}, seed {found.seed}")
         groups[key][found.task] = found
     if not groups:
-        raise UsageError(
-            f"{options.runs} holds no finished run of a bsuite task, such as deep_sea/10"
-        )
+        raise UsageError(f"{root} holds no finished run of a bsuite task, such as deep_sea/10")
     for (agent, variant, seed, family), runs in sorted(groups.items()):
-        folder = options.folder / f"{agent}-{variant}" / f"seed-{seed}"
+        folder = target / f"{agent}-{variant}" / f"seed-{seed}"
         logged = {}
         for task, found in runs.items():
             logged[task] = bsuite.rows(task, run_folder.read_episodes(found.path))

@@ -21,7 +21,9 @@ COMMANDS = {
     "train": "train an agent on a task, one run per seed",
     "eval": "play a saved model or the policy of a run: mean return on fixed seeds, and videos",
     "sweep": "agents × tasks × sizes × hyper-parameters × seeds",
+    "tune": "search for hyper-parameters with Optuna, pruned by greedy evaluations",
     "reproduce": "the paper's experiments, at its scale or small",
+    "gallery": "train a few small models, with a card each",
     "list": "agents, tasks, presets and their hyper-parameters",
     "bench": "speed beside peers and beside the machine's limit",
     "status": "what is done, running, diverged or left in a folder of runs",
@@ -29,7 +31,7 @@ COMMANDS = {
     "doctor": "what looks wrong in a run, in plain words",
     "inspect": "look inside a run or a saved model: q, uncertainty, majorant, policy",
     "merge": "bring the finished runs of two folders together",
-    "export": "runs as the CSV files of bsuite, with its scores",
+    "export": "runs as the CSV files of bsuite, or a policy for places without JAX",
 }
 
 
@@ -37,6 +39,7 @@ EXAMPLES = {
     "train": "isl train deep_sea/20",
     "eval": "isl eval model.isl",
     "sweep": "isl sweep deep_sea --sizes 10 20 --seeds 5 --grid kappa=1,13",
+    "tune": "isl tune CartPole-v1 --timesteps 30000",
     "reproduce": "isl reproduce deep_sea --quick",
     "status": "isl status runs",
     "report": "isl report runs",

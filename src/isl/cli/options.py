@@ -127,7 +127,9 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         help="environment steps per run of a Gymnasium environment; default: 100,000",
     )
     parser.add_argument(
-        "--preset", metavar="NAME", help="set of hyper-parameters; default: the task's own"
+        "--preset",
+        metavar="NAME|FILE",
+        help="set of hyper-parameters, by its name or in a .toml file; default: the task's own",
     )
     parser.add_argument(
         "--observations",

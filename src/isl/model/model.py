@@ -52,7 +52,7 @@ class Model:
         seed: every random number derives from it.
         num_envs: how many environments run side by side; `env` must then be an id or a function.
         step_timeout: seconds after which a step of a Python environment is given up as hanging.
-        preset: the name of a set of hyper-parameters; None: the task's own (`isl list`).
+        preset: a set of hyper-parameters, by name or in a .toml file; None: the task's own.
         observations: how they are read: "table", "vector", "image" or "symbols" (isl.envs.spaces).
         normalize: scale observations to zero mean and unit variance, by running statistics.
         torso: what reads observations: "mlp", "cnn", or a flax module, [B, …] → [B, features].
@@ -286,6 +286,13 @@ class Model:
         """One sealed file, without pickle. `replay=False` keeps what was learned but not the replay
         and where training stood: it then starts to store again, with this learner."""
         write_model(self, Path(path), replay)
+
+    def export(self, path: str | Path) -> list[str]:
+        """The greedy policy and beliefs for places without JAX, as .onnx or .npz (docs/export.md).
+
+        Returns the beliefs of `inspect` that the file does not have.
+        """
+        return self._policy.export(self.learner, Path(path), type(self).__name__)
 
     @classmethod
     def load(cls, path: str | Path, env: Any = None, torso: Any = None, num_envs: int = 1) -> Self:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -38,6 +39,7 @@ class Policy:
         self._observations, self._actions = observations, actions
         self._task, self._seed = task, seed
         self._predictions = 0
+        self._agent = agent
         self._exploit = exploiter(agent)
         self._act = jax.jit(lambda learner, *each: jax.vmap(partial(agent.act, learner))(*each))
         self._begin = jax.jit(jax.vmap(agent.begin_episode, in_axes=(None, 0)))
@@ -92,6 +94,13 @@ class Policy:
         obs, batch = self._encoded(observation)
         beliefs = jax.device_get(self._inspect(learner, obs))
         return {name: x if batch else x[0] for name, x in beliefs.items()}
+
+    def export(self, learner: Any, path: Path, agent: str) -> list[str]:
+        """Write the greedy policy to a file (isl.export); see `Model.export`."""
+        from isl.export import export_policy  # nothing that training needs
+
+        about = {"agent": agent, "task": self._task}
+        return export_policy(path, self._agent, learner, self._observations, self._actions, about)
 
     def _encoded(self, observation: Any) -> tuple[NDArray[Any], bool]:
         """A batch of what networks see, and whether a batch was given."""

@@ -1,0 +1,1 @@
+"""Searching for hyper-parameters: `isl tune` (docs/tuning.md)."""
