@@ -89,13 +89,17 @@ def scaling(dark: bool) -> Any:
     for (agent, variant), (label, style, offset) in LINES.items():
         known = {n: t for n, t in medians(rows, agent, variant).items() if t < float("inf")}
         colour, drawn = colours[style % len(colours)], look(style)
-        axes.plot(list(known), list(known.values()), color=colour, marker=drawn.marker, ms=4, lw=1.6)
+        axes.plot(
+            list(known), list(known.values()), color=colour, marker=drawn.marker, ms=4, lw=1.6
+        )
         at = (max(known), known[max(known)])
         axes.annotate(label, at, offset, textcoords="offset points", color=colour, weight="bold")
     chance = [2.0**n for n in CHANCE_SIZES]
     axes.plot(CHANCE_SIZES, chance, color=OTHERS, ls=":", lw=1.6)
     at = (CHANCE_SIZES[-1], chance[-1])
-    axes.annotate("random moves, 1st treasure: 2ᴺ", at, (6, -8), textcoords="offset points", color=OTHERS)
+    axes.annotate(
+        "random moves, 1st treasure: 2ᴺ", at, (6, -8), textcoords="offset points", color=OTHERS
+    )
     axes.set(xscale="log", yscale="log", xlim=(9.3, 135), ylim=(70, 9000))
     axes.set_xticks([10, 20, 30, 50, 100], ["10", "20", "30", "50", "100"])
     axes.set_yticks([100, 300, 1000, 3000], ["100", "300", "1,000", "3,000"])

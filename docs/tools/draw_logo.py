@@ -40,10 +40,11 @@ def badge(name: str, value: str) -> str:
     """Two words beside each other, in the manner of the usual badges."""
     left, right = 14 + 6.3 * len(name), 14 + 6.3 * len(value)
     text = 'font-family="Verdana,DejaVu Sans,sans-serif" font-size="11" fill="#fff" y="14"'
+    size = f'width="{left + right:.0f}" height="20"'
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right:.0f}" height="20" role="img">'
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img">'
         f"<title>{name}: {value}</title>"
-        f'<rect width="{left + right:.0f}" height="20" rx="4" fill="{SEA}"/>'
+        f'<rect {size} rx="4" fill="{SEA}"/>'
         f'<path d="M4 0h{left - 4:.0f}v20H4a4 4 0 0 1-4-4V4a4 4 0 0 1 4-4" fill="#3d4653"/>'
         f'<text x="7" textLength="{left - 14:.0f}" {text}>{name}</text>'
         f'<text x="{left + 7:.0f}" textLength="{right - 14:.0f}" {text}>{value}</text></svg>\n'
