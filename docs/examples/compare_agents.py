@@ -5,7 +5,7 @@
 Expected output (seeds 0 to 2; the numbers depend on the version of JAX and on the processor):
 
     Seeker: greedy returns 0.99, 0.99, 0.99, so 3 of 3 seeds reach the treasure
-    DQN: greedy returns 0.00, 0.00, 0.00, so 0 of 3 seeds reach the treasure
+    DQN: greedy returns 0.00, 0.00, -0.00, so 0 of 3 seeds reach the treasure
 
 With many seeds, sizes or settings take `isl sweep` and `isl report` instead: runs are recorded,
 use all cores and can be continued.
