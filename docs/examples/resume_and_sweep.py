@@ -33,7 +33,7 @@ print("continued from the file:", "equal to the bit" if equal else "different")
 
 
 def sweep(seeds: int) -> int:
-    """Train with so many seeds; how many finished runs the folder has then."""
+    """Train with seeds 0, 1, …; the number of finished runs that the folder has then."""
     command = (
         f"sweep deep_sea/6 --agents seeker --seeds {seeds} --episodes 60 --workers 1 --out runs"
     )

@@ -37,8 +37,8 @@ SPEED = {
 }
 TASK = "deep_sea/20"
 
-# (agent, variant) in the table → label, style and where its name stands: at its last point,
-# so many points to the right and up.
+# (agent, variant) in the table → label, style and where its name stands: the distance from
+# its last point, to the right and up.
 LINES = {
     ("seeker", ""): ("Seeker", 5, (6, -3)),
     ("isl", ""): ("ISL, networks", 0, (-24, 8)),
