@@ -1,5 +1,7 @@
 """Links of the README and the site lead somewhere; the wording keeps to a few rules."""
 
+import csv
+import json
 import re
 import runpy
 import unicodedata
@@ -97,3 +99,32 @@ def test_the_badges_say_what_the_project_says():
 def test_the_documentation_comes_early_in_the_readme():
     before = (ROOT / "README.md").read_text().partition("## Documentation")[0]
     assert len(before.splitlines()) < 90
+
+
+def test_the_numbers_of_the_readme_are_those_of_the_tables():
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    peers = json.loads((DOCS / "results" / "bench.json").read_text())["peers"]
+    speed = {name: peers[name]["env_steps_per_second"] for name in peers if " over " not in name}
+
+    def rate(name):
+        return speed[f"{name} deep_sea/20"]
+
+    assert f"{rate('dqn'):,.0f} DQN, {rate('boot_dqn'):,.0f} BSP" in readme
+    assert f"[{rate('SB3 dqn'):,.0f} DQN]" in readme
+    assert f"[{rate('rejax dqn'):,.0f} DQN]" in readme
+    assert f"{rate('bsuite dqn'):,.0f} DQN, {rate('bsuite boot_dqn'):,.0f} BSP" in readme
+    ours, sb3 = rate("boot_dqn") / rate("bsuite boot_dqn"), rate("dqn") / rate("SB3 dqn")
+    assert f"makes {ours:.0f} times as many steps per second as bsuite's bootstrapped DQN" in readme
+    assert f"and {sb3:.0f} times as many as Stable-Baselines3's DQN" in readme
+    rows = []
+    for name in ("deep_sea", "deep_sea_stochastic"):
+        with (DOCS / "results" / f"{name}.csv").open() as table:
+            rows += list(csv.DictReader(table))
+    seeker = [row for row in rows if (row["task"], row["agent"]) == ("deep_sea/100", "seeker")]
+    took = sorted(float(row["solved_episode"]) for row in seeker)
+    assert f"ten seeds of ten, in a median of {(took[4] + took[5]) / 2:,.1f} episodes" in readme
+    isl = [row for row in rows if row["agent"] == "isl" and not row["variant"]]
+    isl = [row for row in isl if int(row["task"].partition("/")[2]) <= 50]
+    assert (len(isl), sum(bool(row["solved_episode"]) for row in isl)) == (420, 420)
+    dqn = [row for row in rows if row["agent"] == "dqn" and row["task"].startswith("deep_sea/")]
+    assert (len(dqn), sum(bool(row["solved_episode"]) for row in dqn)) == (9, 1)
