@@ -104,10 +104,9 @@ def test_the_documentation_comes_early_in_the_readme():
 def test_the_numbers_of_the_readme_are_those_of_the_tables():
     readme = " ".join((ROOT / "README.md").read_text().split())
     peers = json.loads((DOCS / "results" / "bench.json").read_text())["peers"]
-    speed = {name: peers[name]["env_steps_per_second"] for name in peers if " over " not in name}
 
     def rate(name):
-        return speed[f"{name} deep_sea/20"]
+        return peers[f"{name} deep_sea/20"]["env_steps_per_second"]
 
     assert f"{rate('dqn'):,.0f} DQN, {rate('boot_dqn'):,.0f} BSP" in readme
     assert f"[{rate('SB3 dqn'):,.0f} DQN]" in readme
