@@ -33,17 +33,20 @@ faults: $(STAMP)  ## break everything on purpose, as often as docs/reliability.m
 	$(BIN)/python -m pytest tests/faults --long
 	$(BIN)/python -m tests.faults.costs
 
-lint: $(STAMP)  ## ruff and mypy (strict on src/)
+lint: $(STAMP)  ## ruff, mypy (strict on src/) and codespell
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/codespell
 
 format: $(STAMP)  ## rewrite the code the way lint wants it
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-figures: $(STAMP)  ## draw the figures of docs/theory.md and, from its tables, docs/results again
+figures: $(STAMP)  ## draw the figures of the README, the theory and the results again
 	$(BIN)/python docs/tools/draw_theory.py
+	$(BIN)/python docs/tools/draw_charts.py
+	$(BIN)/python docs/tools/draw_logo.py
 	$(BIN)/isl reproduce deep_sea --figures
 	$(BIN)/isl reproduce deep_sea_stochastic --figures
 	$(BIN)/isl reproduce cartpole_swingup --figures
@@ -52,9 +55,12 @@ figures: $(STAMP)  ## draw the figures of docs/theory.md and, from its tables, d
 	$(BIN)/isl reproduce seeker_ablation --figures
 	$(BIN)/python docs/tools/draw_learning.py draw docs/results/cartpole_learning.csv docs/results/cartpole_learning.svg
 
-docs: $(STAMP)  ## the documentation site, in site/
+SAMPLE := deep_sea --agents isl dqn --sizes 6 8 10 --seeds 3 --until-solved --episodes 400 --snapshots
+docs: $(STAMP)  ## the documentation site with a sample report, in site/
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/mkdocs build --strict
+	$(BIN)/isl sweep $(SAMPLE) --out build/sample
+	$(BIN)/isl report build/sample --out site/sample-report
 
 bench: $(STAMP)  ## speed beside softmax, peers and the machine's limit
 	$(BIN)/isl bench --what exploration

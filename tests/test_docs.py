@@ -1,8 +1,10 @@
 """What the documentation says is true: its Python runs, its commands and names exist.
 
 Python is shortened by one rule: `learn` takes at most 250 steps, evaluations come every 200 steps
-or sooner and have one episode. `isl train` and `isl sweep` are carried out up to the list of runs
-they would compute; of the other commands of `isl` the arguments are parsed.
+or sooner and have one episode. A block of Python that is followed by its output (a block of kind
+text) is run in full. `isl train` and `isl sweep` are carried out up to the list of runs they would
+compute; of the other commands of `isl` the arguments are parsed. tests/test_prose.py has the links
+and the wording.
 """
 
 import argparse
@@ -35,9 +37,12 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 EXAMPLES = sorted((ROOT / "docs" / "examples").glob("*.py"))
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+SHOWN = re.compile(
+    r"^```python\n((?:(?!^```).)*?)^```\n\n```text\n(.*?)^```$", re.DOTALL | re.MULTILINE
+)
 SPAN = re.compile(r"`([^`]+)`")
 PREFIX = re.compile(r"^(?:[A-Z_]+=\S+ |\.venv/bin/|nohup )*")
-FOREIGN = ("ray ", "scp ", "srun ", "export ", "sleep ", "head=", "#", "tensorboard ")
+FOREIGN = ("ray ", "scp ", "srun ", "export ", "sleep ", "head=", "#", "tensorboard ", "source ")
 PLACEHOLDERS = {"TASK": "deep_sea/4", "ENV": "FrozenLake-v1", "AGENT": "dqn", "HASH": "0123"}
 TARGETS = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text(), re.MULTILINE)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -48,8 +53,9 @@ def named(paths):
 
 
 def python(page):
-    """The page's Python as one script, files that it shows included."""
-    blocks = [body for kind, body in BLOCK.findall(page.read_text()) if kind == "python"]
+    """The page's Python as one script, with the files it shows, without what is run in full."""
+    text = SHOWN.sub("", page.read_text())
+    blocks = [body for kind, body in BLOCK.findall(text) if kind == "python"]
     shown = re.compile(r'^--8<-- "(.*)"$', re.MULTILINE)
     return "\n".join(shown.sub(lambda m: (ROOT / m[1]).read_text(), body) for body in blocks)
 
@@ -75,13 +81,15 @@ def commands(page):
 
 
 WITH_PYTHON = [page for page in PAGES if python(page)]
+WITH_OUTPUT = [page for page in PAGES if SHOWN.search(page.read_text())]
 COMMANDS = sorted({command for page in PAGES for command in commands(page)})
 
 
 def test_there_is_something_to_check():
     assert len(WITH_PYTHON) >= 5
     assert len(COMMANDS) >= 40
-    assert len(EXAMPLES) == 4
+    assert len(EXAMPLES) == 7
+    assert [page.name for page in WITH_OUTPUT] == ["README.md"]
 
 
 @pytest.fixture
@@ -116,6 +124,17 @@ def test_python_blocks_run(page, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.splitlines() == expected
 
 
+@pytest.mark.slow
+@named(WITH_OUTPUT)
+def test_python_prints_what_is_shown_below_it(page, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    for number, (code, output) in enumerate(SHOWN.findall(page.read_text())):
+        script = tmp_path / f"block_{number}.py"
+        script.write_text(code.replace(".learn(", ".learn(progress_bar=False, total_timesteps="))
+        runpy.run_path(str(script))
+        assert capsys.readouterr().out == output
+
+
 @named(EXAMPLES)
 @pytest.mark.usefixtures("shortened")
 def test_examples_run(page, tmp_path, monkeypatch, capsys):
@@ -123,7 +142,7 @@ def test_examples_run(page, tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [str(page)])
     runpy.run_path(str(page), run_name="__main__")
     promised = ast.get_docstring(ast.parse(page.read_text())).partition("Expected output")[2]
-    expected = [line for line in promised.splitlines()[1:] if line.strip()]
+    expected = [line for line in promised.splitlines()[1:] if line.startswith("    ")]
     assert len(capsys.readouterr().out.splitlines()) == len(expected)
 
 
@@ -302,11 +321,14 @@ SECTIONS = {
 }
 
 
+AGENT_PAGES = ("agents", "agents-compared")
+
+
 @pytest.mark.parametrize("heading", SECTIONS)
 def test_the_options_of_an_agent_are_those_it_has(heading):
     """All that it has beyond its base class, and none that it has not."""
     name, base = SECTIONS[heading]
-    page = (ROOT / "docs" / "agents.md").read_text()
+    page = "".join((ROOT / "docs" / f"{name}.md").read_text() for name in AGENT_PAGES)
     section = re.search(rf"^## {heading}$(.*?)(?=^## |\Z)", page, re.DOTALL | re.MULTILINE)[1]
     paragraph = re.search(r"^\*\*Options\.\*\*(.*?)(?=\n\n)", section, re.DOTALL | re.MULTILINE)[1]
     told = {span for span in SPAN.findall(paragraph) if re.fullmatch(r"\w+", span)}

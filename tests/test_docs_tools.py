@@ -53,3 +53,12 @@ def test_a_film_and_learning_curves_of_cartpole_runs(tmp_path, tool, capsys):
     page = tmp_path / "inside.html"
     assert main(["inspect", str(first.path), "-o", str(page)]) == 0
     assert "upright" in page.read_text()
+
+
+def test_the_charts_of_the_readme_are_drawn_from_the_tables(tmp_path, tool, capsys):
+    assert tool("draw_charts.py", "--out", tmp_path) == 0
+    for suffix in ("", "-dark"):
+        assert "<!-- 407 steps/s -->" in (tmp_path / f"speed{suffix}.svg").read_text()
+        assert "<!-- ISL, tables -->" in (tmp_path / f"scaling{suffix}.svg").read_text()
+    assert tool("draw_logo.py", "--out", tmp_path) == 0
+    assert (tmp_path / "logo.svg").read_text().startswith("<svg")

@@ -11,9 +11,8 @@ import pytest
 from rich.cells import cell_len
 
 from isl.agents import AGENTS
-from isl.cli.main import COMMANDS, main
+from isl.cli.main import COMMANDS, GROUPS, main
 from isl.envs.registry import TASKS
-from isl.experiments import presets
 from isl.status import ExitCode
 
 pytestmark = pytest.mark.slow  # runs whole commands
@@ -84,15 +83,28 @@ def test_help_names_every_command(capsys):
     assert all(f"isl {name}" in printed for name in COMMANDS)
 
 
-def test_list_shows_agents_tasks_and_presets(capsys, monkeypatch):
+def test_help_has_every_command_in_one_group():
+    grouped = [name for names in GROUPS.values() for name in names]
+    assert len(grouped) == len(set(grouped))
+    assert set(grouped) <= set(COMMANDS)
+
+
+def test_list_is_short_and_shows_tasks_and_agents(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     assert main(["list"]) == 0
     printed = capsys.readouterr().out
     assert all(name in printed for name in AGENTS)
     assert all(family.example in printed for family in TASKS.values())
-    (line,) = re.findall(r"presets: [^.]*", printed)
-    assert set(presets.names()) <= set(re.findall(r"\w+", line))
     assert max(map(cell_len, printed.splitlines())) <= 80
+    assert printed.count("\n") <= 50
+
+
+def test_list_shows_a_task(capsys):
+    assert main(["list", "deep_sea", "point_maze"]) == 0
+    printed = capsys.readouterr().out
+    assert "deep_sea/20: an N × N grid" in printed
+    assert "size: 2 to 46,340" in printed
+    assert "it has no number" in printed
 
 
 def test_list_shows_the_options_of_agents_basic_ones_first(capsys, monkeypatch):
@@ -110,7 +122,10 @@ def test_list_shows_the_options_of_agents_basic_ones_first(capsys, monkeypatch):
     assert "--eta1" in advanced
     assert "--ensemble" in bsp
     assert "--mask-probability" in others
-    assert "preset cartpole_swingup: " in others
+    presets_of_isl = advanced[advanced.index("what it changes") :]
+    assert "cartpole_swingup " in presets_of_isl
+    assert "--kappa 13" in presets_of_isl
+    assert "nothing: it is the defaults" in presets_of_isl
     assert max(map(cell_len, printed.splitlines())) <= 80
 
 

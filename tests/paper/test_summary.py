@@ -96,7 +96,7 @@ def test_a_setting_made_at_all_sizes_has_a_curve_of_its_own(rows, tmp_path):
         rows += sea(size, "isl", [9 * size, 10 * size], variant="lr_codes=0.001")
     drawing, _ = figures.draw("deep_sea", rows, tmp_path)
     labels = re.findall(r"<!-- (.*), ∝", drawing.read_text(encoding="utf-8"))
-    assert labels == ["ISL", "ISL lr_codes=0.001", "BSP"]  # but not ell_bias=true, at one size
+    assert labels == ["ISL", "ISL, tables, rate 0.001", "BSP"]  # but not ell_bias=true, at one size
 
 
 def test_pages_are_filled_between_their_marks(rows, tmp_path):

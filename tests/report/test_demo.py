@@ -26,8 +26,10 @@ def test_it_says_when_each_seed_solved_the_task_and_draws(runs, capsys):
     drawn = runs / "demo.svg"
     assert main(["report", str(runs), "--picture", str(drawn)]) == 0
     text = drawn.read_text()
-    for title in ("deep_sea/5: visits to the goal", "visits, seed 0", "largest q̂, episode 250"):
-        assert f"<!-- {title} -->" in text
+    for title in ("ISL on Deep Sea 5", "Seed 0 is unsure at first", "It reaches the treasure"):
+        assert f"<!-- {title}" in text
+    assert "1 of 2 seeds found the treasure" in text
+    assert "episode 250" in text
 
 
 def test_what_cannot_be_drawn_is_one_line(runs, tmp_path, capsys):

@@ -115,7 +115,9 @@ def _item(mind: _Mind, given: list[Any]) -> Item:
             constant["right"] = mind.task.right_actions.ravel()
     else:
         raise UsageError(f"which observation? give one of {space} with --obs '[…]'")
-    maps = {name: values[None] for name, values in beliefs.items() if name in NAMES}
+    maps = {name: np.asarray(values)[None] for name, values in beliefs.items() if name in NAMES}
+    if "visits" in maps and maps["visits"].ndim == 3:  # Seeker counts them per action
+        maps["visits"] = maps["visits"].sum(-1)
     once = {"episode": np.zeros(1, np.int64)}
     return pack(mind.title, maps | once | constant, kappa=mind.kappa, size=size, labels=labels)
 

@@ -1,4 +1,4 @@
-"""`isl list`: agents, tasks, presets and their hyper-parameters."""
+"""`isl list`: tasks and agents; of an agent its options and what its presets change."""
 
 from __future__ import annotations
 
@@ -12,19 +12,22 @@ from rich.table import Table
 
 from isl import agents, envs
 from isl.agents.config import Config
-from isl.envs.registry import PACKAGES
+from isl.envs.registry import PACKAGES, TaskFamily
 from isl.experiments import presets
 from isl.status import ExitCode
 
 
 def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
-    parser.add_argument("agent", nargs="*", help="agents to show the options of")
+    parser.add_argument("agent", nargs="*", help="agents to show the options of, or tasks")
 
 
 def run(options: argparse.Namespace) -> ExitCode:
     console = Console(markup=False, highlight=False)
     for name in options.agent:
-        _show_options(console, name, agents.load(name).Config)
+        if (family := envs.TASKS.get(name.partition("/")[0])) is not None:
+            _show_task(console, family)
+        else:
+            _show_options(console, name, agents.load(name).Config)
     if not options.agent:
         _show_everything(console)
     return ExitCode.OK
@@ -33,41 +36,52 @@ def run(options: argparse.Namespace) -> ExitCode:
 def _show_everything(console: Console) -> None:
     tasks = _table("task", "what it is")
     for family in envs.TASKS.values():
-        numbers = f" ({family.number} {family.numbers})" if family.number else ""
-        tasks.add_row(family.example, family.about + numbers)
-    for package, family in PACKAGES.items():
-        tasks.add_row(family.example, f"{family.about} (extra {package})")
-    tasks.add_row("CartPole-v1 …", "any Gymnasium environment with countable actions")
+        tasks.add_row(family.example, family.about)
+    tasks.add_row("CartPole-v1", "any Gymnasium environment with discrete actions, by its id")
+    tasks.add_row(PACKAGES["gymnax"].example, f"and of {', '.join(PACKAGES)}, an extra each")
     console.print(tasks)
-    known = _table("agent", "what it is")
+    known = _table("agent", "label", "what it is")
     for name, entry in agents.AGENTS.items():
-        known.add_row(name, f"{entry.label}: {entry.about}")
+        known.add_row(name, entry.label, entry.about)
     console.print(known)
-    console.print(f"presets: {', '.join(presets.names())}")
-    console.print("isl list AGENT shows the options of an agent")
+    console.print("isl list TASK shows the range of a task's number")
+    console.print("isl list AGENT shows the options of an agent, and what its presets change")
+
+
+def _show_task(console: Console, family: TaskFamily) -> None:
+    console.print(f"{family.example}: {family.about}")
+    console.print(f"{family.number}: {family.numbers}" if family.number else "it has no number")
 
 
 def _show_options(console: Console, agent: str, config: type[Config]) -> None:
-    """Basic options, then the others: each with its default and what the presets change."""
-    sections = {preset: presets.section(preset, agent) or {} for preset in presets.names()}
+    """Basic options, then the others: each with its default; then what the presets change."""
     for basic in (True, False):
         kind = "basic" if basic else "advanced"
         table = _table("option", "default", "what it is")
         table.title, table.title_justify = f"{kind} options of {agent}", "left"
         for option in dataclasses.fields(config):
             if option.metadata["basic"] is basic:
-                flag = "--" + option.name.replace("_", "-")
-                table.add_row(flag, _plain(option.default), option.metadata["help"])
+                table.add_row(_flag(option.name), _plain(option.default), option.metadata["help"])
         console.print(table)
+    sections = {name: found for name in presets.names() if (found := presets.section(name, agent))}
+    if not sections:
+        console.print(
+            f"no preset has options of {agent}: its defaults are used everywhere", style="italic"
+        )
+        return
+    changes = _table("preset", "what it changes")
     for preset, section in sections.items():
-        changed = {
-            option.name: section[option.name]
+        changed = [
+            f"{_flag(option.name)} {_plain(section[option.name])}"
             for option in dataclasses.fields(config)
             if option.name in section and section[option.name] != _listed(option.default)
-        }
-        if section:
-            told = ", ".join(f"{name} {_plain(value)}" for name, value in changed.items())
-            console.print(f"preset {preset}: {told or 'the defaults'}")
+        ]
+        changes.add_row(preset, ", ".join(changed) or "nothing: it is the defaults")
+    console.print(changes)
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def _table(*columns: str) -> Table:

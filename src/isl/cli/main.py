@@ -19,21 +19,27 @@ from isl.version import __version__
 
 COMMANDS = {
     "train": "train an agent on a task, one run per seed",
-    "eval": "play a saved model or the policy of a run: mean return on fixed seeds, and videos",
+    "eval": "play a saved model or a run: mean return on fixed seeds, videos",
     "sweep": "agents × tasks × sizes × hyper-parameters × seeds",
     "tune": "search for hyper-parameters with Optuna, pruned by greedy evaluations",
     "reproduce": "the paper's experiments, at its scale or small",
     "gallery": "train a few small models, with a card each",
-    "list": "agents, tasks, presets and their hyper-parameters",
+    "list": "tasks and agents; isl list AGENT: its options",
     "bench": "speed beside peers and beside the machine's limit",
     "status": "what is done, running, diverged or left in a folder of runs",
-    "report": "one offline HTML file of everything in a folder of runs, with images and tables",
+    "report": "one HTML file of everything in a folder of runs",
     "doctor": "what looks wrong in a run, in plain words",
-    "inspect": "look inside a run or a saved model: q, uncertainty, majorant, policy",
+    "inspect": "look inside a run or a saved model: values, uncertainty, policy",
     "merge": "bring the finished runs of two folders together",
     "export": "runs as the CSV files of bsuite, or a policy for places without JAX",
 }
 
+GROUPS = {  # of the overview; a command that is in none of them stands at its end
+    "train": ("train", "sweep", "tune", "reproduce"),
+    "look": ("status", "report", "inspect", "doctor"),
+    "use what was learned": ("eval", "export", "gallery"),
+    "more": ("list", "merge", "bench"),
+}
 
 EXAMPLES = {
     "train": "isl train deep_sea/20",
@@ -135,8 +141,12 @@ def _run(arguments: list[str]) -> ExitCode:
 
 
 def _overview() -> str:
-    width = max(map(len, COMMANDS))
-    lines = [f"  isl {name:{width}}  {about}" for name, about in COMMANDS.items()]
-    return "\n".join(
-        ["isl: deep exploration for reinforcement learning", "", *lines, "", "isl COMMAND --help"]
-    )
+    grouped = {name for names in GROUPS.values() for name in names}
+    others = tuple(name for name in COMMANDS if name not in grouped)
+    lines = ["isl: agents that explore on purpose", "", "  isl train deep_sea/20 --seeds 4"]
+    lines += ["  isl report runs"]
+    for heading, names in (GROUPS | {"more": GROUPS["more"] + others}).items():
+        lines += ["", f"{heading}:"]
+        lines += [f"  isl {name:{max(map(len, COMMANDS))}}  {COMMANDS[name]}" for name in names]
+    lines += ["", "isl COMMAND --help says what a command takes, isl list which tasks and agents"]
+    return "\n".join(lines)

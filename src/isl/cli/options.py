@@ -135,7 +135,7 @@ def add_run_options(parser: argparse.ArgumentParser) -> None:
         "--observations",
         choices=CHOICES,
         default="auto",
-        help="how they are read (docs/quickstart.md)",
+        help="how they are read (docs/environments.md)",
     )
     parser.add_argument(
         "--step-timeout",

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from isl.agents import AGENTS
 from isl.envs.registry import TASKS
 from isl.experiments import presets
 from isl.paper.summary import FEW, Cell, cells, exponents, who
@@ -52,8 +53,10 @@ def _solved(figure: Any, rows: Sequence[Row], family: str) -> None:
         if not variant or len(own) >= len(curves.get((agent, ""), own)):
             exponent = growth.get((agent, variant))
             note = "" if exponent is None else f", ∝ N^{exponent.b:.2f}"
-            lines[agent, variant] = who(agent, variant) + note
+            lines[agent, variant] = _in_words(agent, variant) + note
     style = styles(agent if not variant else label for (agent, variant), label in lines.items())
+    tables = [label for (agent, variant), label in lines.items() if _is_tables(agent, variant)]
+    style |= {label: AGENTS["isl_tables"].style + place for place, label in enumerate(tables)}
     series = []
     for (agent, variant), label in lines.items():
         line = Series(label, style[label if variant else agent])
@@ -64,6 +67,19 @@ def _solved(figure: Any, rows: Sequence[Row], family: str) -> None:
     chart.series = series  # settings beside their agent
     chart.y_label = "episodes to the 10th goal visit"
     _draw_chart(figure, chart, f"{TASKS[family].title}\n{_MARKS}")
+
+
+def _is_tables(agent: str, variant: str) -> bool:
+    """Runs of `isl_tables` are recorded as ISL with a rate of the tables."""
+    return agent == "isl" and "lr_codes=" in variant
+
+
+def _in_words(agent: str, variant: str) -> str:
+    """`ISL, tables, rate 0.0005, T = 2`"""
+    if not _is_tables(agent, variant):
+        return who(agent, variant)
+    words = variant.replace("lr_codes=", "rate ").replace("steps=", "T = ")
+    return ", ".join([AGENTS["isl_tables"].label, *words.replace(" T", "|T").split("|")])
 
 
 def _best(figure: Any, rows: Sequence[Row], family: str) -> None:
@@ -92,7 +108,7 @@ def _best(figure: Any, rows: Sequence[Row], family: str) -> None:
 def _draw_chart(figure: Any, chart: Chart, title: str) -> None:
     """A chart alone on a figure, its legend beside it."""
     axes = figure.subplots()
-    draw_lines(axes, chart)
+    draw_lines(axes, chart, apart=False)
     axes.set(xlabel=chart.x_label, ylabel=chart.y_label)
     axes.grid(alpha=0.25)
     axes.legend(frameon=False, fontsize=9, loc="center left", bbox_to_anchor=(1, 0.5))

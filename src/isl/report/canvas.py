@@ -13,7 +13,16 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "isl",
     "axes.spines.top": False,
     "axes.spines.right": False,
+    "legend.frameon": False,
     "text.parse_math": False,  # names come from configs: a dollar sign in them is no formula
+}
+# For a page that shows one file on light and another on dark: both let the page show through.
+ON_LIGHT: dict[Any, Any] = {"savefig.transparent": True}
+_PALE = "#d7dce3"
+ON_DARK: dict[Any, Any] = ON_LIGHT | {
+    **dict.fromkeys(("text.color", "axes.labelcolor", "xtick.color", "ytick.color"), _PALE),
+    "axes.edgecolor": "#7d8590",
+    "grid.color": "#7d8590",
 }
 _UNDATED: dict[str, dict[str, None]] = {
     "svg": {"Date": None},

@@ -79,18 +79,22 @@ def panels(charts: Sequence[Chart]) -> Any:
     return figure
 
 
-def draw_lines(axes: Any, chart: Chart, bounds: bool = False) -> None:
+def draw_lines(axes: Any, chart: Chart, bounds: bool = False, apart: bool = True) -> None:
     """A chart of kind "lines" without its title and grid, on some axes.
 
-    With `bounds` an arrow says of a median beyond the budget that its mark is only a bound.
+    With `bounds` an arrow says of a median beyond the budget that its mark is only a bound. With
+    `apart` bars at the same number stand side by side; without, only the marks of runs that did
+    not solve the task do, which would hide each other at the budget.
     """
     xs = [x for series in chart.series for x in series.x]
     span = max(xs, default=0.0) - min(xs, default=0.0)
     for place, series in enumerate(chart.series):
-        # Bars at the same number stand side by side; categories do so already.
-        aside = (place - (len(chart.series) - 1) / 2) * (chart.bars and not chart.categories)
-        shift = [x * 0.02 * aside if chart.log_x else span * 0.01 * aside for x in series.x]
-        own = [x + by for x, by in zip(series.x, shift, strict=True)]
+        moved = chart.bars and not chart.categories  # categories are apart already
+        aside = (place - (len(chart.series) - 1) / 2) * moved
+        own = list(series.x)
+        for k, x in enumerate(series.x):
+            if apart or (series.mark and series.mark[k] != DOT):
+                own[k] += aside * (x * 0.02 if chart.log_x else span * 0.01)
         _draw_series(axes, series, own, chart, bounds)
     if chart.ceiling is not None:
         axes.axhline(chart.ceiling, color="grey", lw=0.8, ls=":")

@@ -97,7 +97,7 @@ def _quartiles(values: list[float]) -> list[Cell]:
 
 
 def _digits(value: float, digits: int = 4) -> Cell:
-    """So many digits, but all of a whole number; what is not a number is left out."""
+    """Rounded to `digits` digits, but all of a whole number; what is not a number is left out."""
     if math.isnan(value):
         return None
     if math.isinf(value):

@@ -28,7 +28,7 @@ PAIRS = {
     "key_corridor/3": "MiniGrid-KeyCorridorS3R3-v0",
     "four_rooms": "MiniGrid-FourRooms-v0",
 }
-FULL = bool(os.environ.get("ISL_MINIGRID_FULL"))  # the sample sizes that docs/tasks.md names
+FULL = bool(os.environ.get("ISL_MINIGRID_FULL"))  # the sample sizes that docs/tasks-checks.md names
 
 
 def both(task):

@@ -1,6 +1,7 @@
 """What is printed about runs at their end."""
 
 import io
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -70,3 +71,69 @@ def test_the_greedy_return_is_told_where_it_was_evaluated(tmp_path):
     greedy = {"greedy_return": [0.1, None, 0.3], "best_greedy_return": [0.9, None, 0.7]}
     assert "; greedy return: last 0.2, best 0.8\n" in shown(tmp_path, "deep_sea/5", rows, **greedy)
     assert "greedy return" not in shown(tmp_path, "deep_sea/5", rows)
+
+
+def event(steps, status="running", **more):
+    """What a worker says of a run of Deep Sea 5."""
+    numbers = {"episodes": steps // 5, "steps": steps, "goal_visits": 0, "steps_per_second": 1e6}
+    unknown = dict.fromkeys(("solved_episode", "greedy_return", "best_greedy_return"))
+    what = {"seed": 0, "status": status, "best_return": 0.0, "message": ""}
+    return what | unknown | numbers | more
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that goes when it is told to."""
+    now = SimpleNamespace(seconds=1000.0)
+    monkeypatch.setattr(time, "monotonic", lambda: now.seconds)
+    return now
+
+
+def test_compiling_is_said_and_neither_measured_nor_projected(tmp_path, clock):
+    display = Display(tmp_path)
+    display.plan(0, RunSpec("deep_sea/5", "isl", {}, 1000), (0,))
+    (row,) = display._rows.values()
+    display.started(0)
+    assert row.state == "compiling…"
+    clock.seconds += 1
+    display.progress(0, event(100))  # steps before learning, by a small program: very fast
+    assert (row.state, row.pace_text, row.eta) == ("compiling…", "", "")
+    assert "compiling…" in display._headline()
+    clock.seconds += 60  # the compilation of the training loop
+    display.progress(0, event(200))
+    assert (row.state, row.pace_text, row.eta) == ("running", "", "")
+    clock.seconds += 4
+    display.progress(0, event(600))
+    assert row.pace == pytest.approx(100)  # not (600 - 100) / 64
+    assert row.eta == "44s"
+    clock.seconds += 4
+    assert row.eta == "40s"
+
+
+def test_the_pace_is_recent(tmp_path, clock):
+    display = Display(tmp_path)
+    display.plan(0, RunSpec("deep_sea/5", "isl", {}, 1000), (0,))
+    (row,) = display._rows.values()
+    display.started(0, compiled=True)
+    for steps in (0, 1000, 1100, 1200, 1300, 1400):
+        display.progress(0, event(steps))
+        clock.seconds += 15
+    assert row.pace == pytest.approx(100 / 15)
+
+
+def test_runs_that_end_when_solved_are_judged_by_those_that_ended(tmp_path, clock):
+    display = Display(tmp_path)
+    spec = RunSpec("deep_sea/5", "isl", {}, 1_000_000, until_solved=True)
+    display.plan(0, spec, (0,))
+    display.plan(1, spec, (1,))
+    display.started(0, compiled=True)
+    for steps in (0, 500):
+        display.progress(0, event(steps))
+        clock.seconds += 5
+    assert display.seconds_left() is None  # its budget says nothing about it
+    display.progress(0, event(600, status="done", solved_episode=100))
+    assert display.seconds_left() == pytest.approx(10)
+    display.started(1, compiled=True)
+    clock.seconds += 4
+    assert display.seconds_left() == pytest.approx(6)
+    assert "about 6s left" in display._headline()

@@ -105,24 +105,22 @@ class Display:
             if not row.status.is_final:
                 row.status, row.elsewhere = Status.RUNNING, True
 
-    def started(self, job: int) -> None:
+    def started(self, job: int, compiled: bool = False) -> None:
+        """A process begins with a job; `compiled`: it has the program from an earlier one."""
         for row in self._of(job):
             if not row.status.is_final:
-                row.status, row.elsewhere, row.message = Status.RUNNING, False, ""
-                row.began = row.said = time.monotonic()
-                self._say(f"{row.name}: started")
+                row.start(compiled)
+                self._say(f"{row.name}: started" + ", compiling…" * (not compiled))
 
     def progress(self, job: int, event: dict[str, Any]) -> None:
         row = self._rows[job, event["seed"]]
-        first = row.position == 0
         row.status = Status(event["status"])
         news = event["message"] if event["message"] != row.message else ""
         for name in _MEASURED:
             setattr(row, name, event[name])
         if news and not row.status.is_final:  # what ends a run is said with the results
             self._print(f"{row.name}: {news}")
-        if first:
-            row.began, row.began_at = time.monotonic(), row.position
+        row.measure()
         few = len(self._rows) <= MOST_ROWS
         if row.status.is_final:
             row.seconds = time.monotonic() - row.began
@@ -160,24 +158,32 @@ class Display:
             self._say(self._headline())
 
     def seconds_left(self) -> float | None:
-        """Of the whole sweep: what a run of its kind takes, for each run that is left."""
-        rows = self._rows.values()
+        """Of the whole sweep: what a run of its kind takes, for each run that is left.
+
+        A run that ends when solved is judged by those that have ended, not by its budget.
+        """
+        rows, now = self._rows.values(), time.monotonic()
         known: dict[str, list[float]] = {}
         for row in rows:
-            left = row.seconds_left
-            took = row.seconds if left is None else time.monotonic() - row.began + left
+            left = None if row.spec.until_solved else row.seconds_left
+            took = row.seconds if left is None else now - row.began + left
             if took is not None:
                 known.setdefault(row.config, []).append(took)
-        if not known:
-            return None
         typical = {config: fmean(took) for config, took in known.items()}
-        anything = fmean(typical.values())
         total, at_work = 0.0, 0
         for row in rows:
-            if row.status in (Status.RUNNING, Status.PENDING):
-                at_work += row.status is Status.RUNNING
-                left = row.seconds_left
-                total += typical.get(row.config, anything) if left is None else left
+            if row.status not in (Status.RUNNING, Status.PENDING):
+                continue
+            whole = typical.get(row.config, fmean(typical.values()) if typical else None)
+            left = row.seconds_left
+            if row.status is Status.RUNNING and not row.elsewhere:
+                at_work += 1
+                if whole is not None and (row.spec.until_solved or left is None):
+                    left = max(0.0, whole - (now - row.began))
+            left = whole if left is None else left
+            if left is None:
+                return None
+            total += left
         return total / max(at_work, 1)
 
     def results(self) -> None:
@@ -241,8 +247,12 @@ class Display:
                 parts.append(f"{counts[status]} {status}")
         parts.append(duration(time.monotonic() - self._began))
         if counts[Status.RUNNING]:
-            speed = sum(row.steps_per_second for row in rows if row.status is Status.RUNNING)
-            parts.append(f"{speed:,.0f} steps/s")
+            running = [row for row in rows if row.status is Status.RUNNING]
+            compiling = sum(row.compiling for row in running)
+            if compiling:
+                parts.append(f"{compiling} compiling…")
+            if speed := sum(row.pace or 0.0 for row in running):
+                parts.append(f"{speed:,.0f} steps/s")
             if (seconds := self.seconds_left()) is not None:
                 parts.append(f"about {duration(seconds)} left")
         return ", ".join(parts)
@@ -269,8 +279,8 @@ class Display:
             table.caption = f"and {len(rows) - len(shown)} more"
         for row in shown:
             best = "" if row.best_return is None else f"{row.best_return:.4g}"
-            cells = [row.spec.task, row.who, str(row.seed), row.status.value]
-            cells += [f"{row.episodes:,}", f"{row.steps_per_second:,.0f}", best]
+            cells = [row.spec.task, row.who, str(row.seed), row.state]
+            cells += [f"{row.episodes:,}", row.pace_text, best]
             if goals:
                 cells += [str(row.goal_visits), str(row.solved_episode or "")]
             table.add_row(*cells, *([] if final else [row.eta]))

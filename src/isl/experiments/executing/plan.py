@@ -117,7 +117,7 @@ class Plan:
             if any(files.is_locked(path / run_folder.LOCK) for path in left):
                 self._hold(number)
             elif left:
-                self.display.started(number)
+                self.display.started(number, self.jobs[number].program == compiled)
                 self._began[number] = time.monotonic()
                 return number
         return None

@@ -120,7 +120,7 @@ def _connect(address: str | None, authenticate: bool, workers: int | None) -> An
     except (ConnectionError, ValueError, RuntimeError, ray.exceptions.RayError) as error:
         where = f"to Ray at {address}" if address else "to a Ray of our own"
         reason = str(error).strip().splitlines()[0]
-        raise UsageError(f"cannot connect {where}: {reason} (see docs/experiments.md)") from None
+        raise UsageError(f"cannot connect {where}: {reason} (see docs/clusters.md)") from None
     here = ray.util.get_node_ip_address()
     if address is None and not ipaddress.ip_address(here).is_loopback:
         ray.shutdown()
