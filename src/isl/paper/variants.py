@@ -25,7 +25,9 @@ WHOLE = ""
 VARIANTS = {
     WHOLE: Variant("nothing"),
     "no_averaging": Variant("averaged parameters", {"averaging": 1.0}),
-    "no_greedy_episodes": Variant("greedy episodes in training", {"greedy_share": 0.0}),
+    "no_greedy_episodes": Variant(
+        "greedy episodes in training, so the policy is the newest one", {"greedy_share": 0.0}
+    ),
     "moving_targets": Variant("targets that stand still", {"target_period": 1}),
     "no_propagation": Variant("uncertainty of what lies ahead", {"ell_gamma": 1e-6}),
     # κ as small as this leaves π* greedy: what is left of exploration are the first random steps.
