@@ -24,10 +24,7 @@ from jax.lax import stop_gradient
 from isl.agents import base
 from isl.agents.base import Agent, Metrics, Transition, hyper, taken
 from isl.agents.dqn import Exploring, assemble
-from isl.agents.wrappers import keep_best
-from isl.agents.wrappers.normalise_observations import normalised
-from isl.agents.wrappers.scale_rewards import in_units
-from isl.envs.kinds import is_vector
+from isl.agents.wrappers.at_any_scale import at_any_scale
 from isl.nn.approximators import Approximators, Net, Trained
 from isl.nn.step import Reads
 
@@ -86,19 +83,18 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     def values(learner: Learner, policy: Any, obs: jax.Array) -> jax.Array:
         return nets.read(learner.q._replace(params=policy), obs)("q")
 
-    def rescale(learner: keep_best.Learner, factor: jax.Array) -> keep_best.Learner:
-        inner = learner.inner
-        q, average = nets.scaled(inner.q, factor), nets.scaled_params(inner.average, factor)
-        champion, challenger = (
-            nets.scaled_params(x, factor) for x in (learner.champion, learner.challenger)
-        )
-        inner = inner._replace(q=q, average=average)
-        return learner._replace(inner=inner, champion=champion, challenger=challenger)
+    def rescale(learner: Learner, factor: jax.Array) -> Learner:
+        average = nets.scaled_params(learner.average, factor)
+        return learner._replace(q=nets.scaled(learner.q, factor), average=average)
 
-    agent = averaged(cfg, assemble(cfg, nets, loss))
-    agent = keep_best.keep_best(agent, cfg.greedy_share, lambda x: x.average, values)
-    agent = in_units(agent, cfg.gamma, rescale)
-    return normalised(agent, observation_space) if is_vector(observation_space) else agent
+    return at_any_scale(
+        averaged(cfg, assemble(cfg, nets, loss)),
+        space=observation_space,
+        gamma=cfg.gamma,
+        greedy_share=cfg.greedy_share,
+        rescale=rescale,
+        values=values,
+    )
 
 
 def averaged(cfg: Config, agent: Agent) -> Agent:

@@ -34,11 +34,9 @@ from isl.agents.base import Agent, Metrics, Transition, taken
 from isl.agents.seeker import familiarity
 from isl.agents.seeker.config import Config
 from isl.agents.stable_dqn import double_q_target, share_of_newest, with_wider_gap
-from isl.agents.wrappers import keep_best
-from isl.agents.wrappers.normalise_observations import normalised
-from isl.agents.wrappers.scale_rewards import in_units
+from isl.agents.wrappers.at_any_scale import at_any_scale
 from isl.envs.joined import Joined
-from isl.envs.kinds import Symbols, is_image, is_vector
+from isl.envs.kinds import Symbols, is_image
 from isl.nn.approximators import Approximators, Frozen, Net, Trained
 from isl.nn.codes import Codes, image_codes, symbol_codes, vector_codes
 from isl.nn.joined_codes import joined_codes
@@ -101,21 +99,19 @@ def make(cfg: Config, space: Space[Any], num_actions: int) -> Agent:
     def greedy_values(learner: Learner, policy: Any, obs: jax.Array) -> jax.Array:
         return values.read(learner.values._replace(params={"greedy": policy}), obs)("greedy")
 
-    def rescale(learner: keep_best.Learner, factor: jax.Array) -> keep_best.Learner:
-        inner = learner.inner
-        trained = values.scaled(inner.values, factor, {"seek": num_actions})
-        inner = inner._replace(values=trained, average=scaled(inner.average, factor))
-        champion, challenger = (scaled(x, factor) for x in (learner.champion, learner.challenger))
-        return learner._replace(inner=inner, champion=champion, challenger=challenger)
+    def rescale(learner: Learner, factor: jax.Array) -> Learner:
+        trained = values.scaled(learner.values, factor, {"seek": num_actions})
+        average = values.scaled_params({"greedy": learner.average}, factor)["greedy"]
+        return learner._replace(values=trained, average=average)
 
-    def scaled(policy: Any, factor: jax.Array) -> Any:
-        return values.scaled_params({"greedy": policy}, factor)["greedy"]
-
-    agent = keep_best.keep_best(agent, cfg.greedy_share, lambda x: x.average, greedy_values)
-
-    agent = in_units(agent, cfg.gamma, rescale)
-    inner = _seen(space)
-    return normalised(agent, inner) if is_vector(inner) else agent
+    return at_any_scale(
+        agent,
+        space=_seen(space),
+        gamma=cfg.gamma,
+        greedy_share=cfg.greedy_share,
+        rescale=rescale,
+        values=greedy_values,
+    )
 
 
 def assemble(cfg: Config, values: Approximators, codes: Codes, num_actions: int) -> Agent:

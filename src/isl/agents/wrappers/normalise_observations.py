@@ -47,8 +47,7 @@ def normalised(agent: Agent, observation_space: Space[Any]) -> Agent:
             f"normalize=True is for vectors of numbers, not for {observation_space}; leave it out"
         )
     shape = observation_space.shape
-    pixels = observation_space.pixels if isinstance(observation_space, Joined) else None
-    read = partial(normalise, pixels=pixels)
+    read = partial(normalise, pixels=pixels_of(observation_space))
 
     def init(key: jax.Array) -> Learner:
         nothing = Statistics(jnp.float32(0), jnp.zeros(shape), jnp.zeros(shape))
@@ -97,6 +96,11 @@ def normalised(agent: Agent, observation_space: Space[Any]) -> Agent:
         inspect,
         track_inside(agent),
     )
+
+
+def pixels_of(space: Space[Any]) -> NDArray[np.bool_] | None:
+    """Which numbers are pixels, that stay as they are; None if none of them are."""
+    return space.pixels if isinstance(space, Joined) else None
 
 
 def include(statistics: Statistics, obs: jax.Array) -> Statistics:
