@@ -288,7 +288,7 @@ def names():
 TESTS = "\n".join(path.read_text() for path in (ROOT / "tests").rglob("test_*.py"))
 ELSEWHERE = {  # names of other projects and of the format of a run
     *("softmax", "logsumexp", "flock", "nolock", "bsuite", "total_upright", "uint8", "vmap"),
-    *("allow_pickle", "check_env", "inf", "e", "shell"),
+    *("allow_pickle", "check_env", "evaluate_policy", "inf", "e", "shell"),
 }
 OF_0_1 = {"auto"}  # what the rows of docs/results were made with
 
