@@ -171,7 +171,7 @@ def test_the_report_and_the_preset(tmp_path, worth):
     assert "importance" in text
     assert f"| {best.number} |" in text
     preset = tomllib.loads((tmp_path / report.PRESET).read_text(encoding="utf-8"))["seeker"]
-    model = Seeker("CartPole-v1", preset=str(tmp_path / report.PRESET))
+    model = Seeker("CartPole-v1", preset=tmp_path / report.PRESET)
     assert {name: getattr(model.config, name) for name in preset if name != "hidden"} == {
         name: value for name, value in preset.items() if name != "hidden"
     }

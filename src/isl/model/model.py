@@ -79,7 +79,7 @@ class Model:
         seed: int = 0,
         num_envs: int = 1,
         step_timeout: float | None = None,
-        preset: str | None = None,
+        preset: str | Path | None = None,
         observations: str = "auto",
         normalize: bool = False,
         torso: Any = None,
@@ -105,7 +105,7 @@ class Model:
     def _configured(
         self,
         attached: Attachment,
-        preset: str | None,
+        preset: str | Path | None,
         normalize: bool,
         torso: Any,
         hyper: dict[str, Any],
@@ -379,7 +379,9 @@ def _other(what: str, ours: Space[Any], theirs: Space[Any]) -> UsageError:
     return UsageError(f"the model was made for {what} space {ours}, the environment has {theirs}")
 
 
-def default_config(agent: str, task: str, space: Space[Any], preset: str | None = None) -> Config:
+def default_config(
+    agent: str, task: str, space: Space[Any], preset: str | Path | None = None
+) -> Config:
     """Hyper-parameters where the user gives none: the preset's."""
     config: Config = agents.load(agent).Config()
     return config.replace(presets.values(preset, task, agent, space))
