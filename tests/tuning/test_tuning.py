@@ -1,7 +1,6 @@
 """A search gives the same trials however often it is interrupted, and a preset that can be used."""
 
 import dataclasses
-import os
 import signal
 import subprocess
 import sys
@@ -218,8 +217,8 @@ COMMAND += ["--rungs", "2", "--seeds", "1", "--workers", "1"]
 
 def tune(out: Path, *more: str) -> "subprocess.Popen[bytes]":
     arguments = [sys.executable, "-m", "isl", "tune", *COMMAND, "--out", str(out), *more]
-    log = out.with_suffix(".log").open("ab")
-    return subprocess.Popen(arguments, stdout=log, stderr=log, env={**os.environ})
+    with out.with_suffix(".log").open("ab") as log:
+        return subprocess.Popen(arguments, stdout=log, stderr=log)
 
 
 @needs_optuna
