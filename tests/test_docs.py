@@ -175,6 +175,8 @@ def test_commands_are_understood(command, tmp_path, monkeypatch, capsys):
     (toml,) = [body for kind, body in BLOCK.findall(page) if kind == "toml"]
     Path("sweep.toml").write_text(toml)
     Path("kappa.toml").write_text(toml)
+    Path("tuned").mkdir()
+    Path("tuned", "best.toml").write_text("[seeker]\nlr = 0.001\n")
     command = command.replace("my_pkg.my_agent", "examples.my_agent")
     words = shlex.split(command, comments=True)[1:]
     name, *rest = [PLACEHOLDERS.get(word, word) for word in words]

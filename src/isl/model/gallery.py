@@ -17,6 +17,7 @@ from isl.version import __version__
 
 FORMAT = 1
 EPISODES = 100  # of an evaluation, seeds 0 to 99
+LONGEST = 1_000  # steps of an episode, for environments that do not end it
 PAGE = "README.md"
 
 
@@ -54,7 +55,7 @@ def make(name: str, piece: Piece, folder: Path, episodes: int = EPISODES) -> dic
     model.learn(piece.steps, progress_bar=False, n_eval_episodes=0)
     path = folder / f"{name}.isl"
     model.save(path, replay=False)
-    found = evaluate(model, piece.env, episodes)
+    found = evaluate(model, piece.env, episodes, LONGEST)
     low, high = found.interval
     card = {
         "format": FORMAT,
@@ -104,7 +105,7 @@ def wrong(card: dict[str, Any], folder: Path) -> str:
         return f"{path} is missing"
     if files.sha256_bytes(path.read_bytes()) != card["model_sha256"]:
         return f"{path} is not the file that its card describes"
-    found = evaluate(Seeker.load(path), card["env"], card["episodes"])
+    found = evaluate(Seeker.load(path), card["env"], card["episodes"], LONGEST)
     low, high = found.interval
     if abs(found.mean - card["return_mean"]) <= 1e-6 * max(1.0, abs(found.mean)):
         return ""

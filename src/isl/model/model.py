@@ -81,7 +81,7 @@ class Model:
         seed: int = 0,
         num_envs: int = 1,
         step_timeout: float | None = None,
-        preset: str | None = None,
+        preset: str | Path | None = None,
         observations: str = "auto",
         normalize: bool = False,
         torso: Any = None,

@@ -67,10 +67,11 @@ def default(task: str, space: Space[Any]) -> str:
     return "deep_sea" if isinstance(space, Discrete) else "cartpole_swingup"
 
 
-def values(preset: str | None, task: str, agent: str, space: Space[Any]) -> dict[str, Any]:
+def values(preset: str | Path | None, task: str, agent: str, space: Space[Any]) -> dict[str, Any]:
     """What a preset sets for an agent; None is the task's default."""
     if preset is None:
         return section(default(task, space), agent) or {}
+    preset = str(preset)
     if preset.endswith(FILE):
         sections = read_file(Path(preset))
         found = _of(sections, agent)
