@@ -20,19 +20,19 @@ def test_one_update_equals_the_twin(masked):
     space = Box(0, 1, (2,), np.float32)
     agent = stable_dqn.make(CONFIG, space, twin.ACTIONS)
     learner, target = twin.learner_and_target(agent)
-    identity = learner.statistics._replace(  # observations are read as they are
+    identity = learner.inner.statistics._replace(  # observations are read as they are
         seen=jnp.float32(1), mean=jnp.zeros(2), squares=jnp.zeros(2)
     )
-    seen = learner.inner.seen._replace(
+    seen = learner.inner.inner.seen._replace(
         steps=jnp.float32(9), unit=jnp.float32(2), size=jnp.float32(0), discount=jnp.float32(1)
     )
-    units = learner.inner._replace(seen=seen, unit=jnp.float32(2))
-    learner = learner._replace(inner=units, statistics=identity)
+    units = learner.inner.inner._replace(seen=seen, unit=jnp.float32(2))
+    learner = learner._replace(inner=learner.inner._replace(inner=units, statistics=identity))
     batch = twin.masked(twin.transitions(space)) if masked else twin.transitions(space)
     after, metrics = twin.hurried(agent.update)(learner, target, batch, jax.random.key(2))
 
-    plain, nets = twin.plain(space, batch), twin.Nets(units.inner.inner.q, {"q": None})
-    frozen = twin.Nets(units.inner.inner.q, {"q": None}, target=target).layers("q")
+    plain, nets = twin.plain(space, batch), twin.Nets(units.inner.q, {"q": None})
+    frozen = twin.Nets(units.inner.q, {"q": None}, target=target).layers("q")
     then, picker = (forward_normalised(x, plain.next_obs) for x in (frozen, nets.layers("q")))
     allowed = np.ones_like(then, bool) if plain.next_mask is None else plain.next_mask.copy()
     allowed[~allowed.any(axis=1)] = True

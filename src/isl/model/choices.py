@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from gymnasium.spaces import Space
@@ -21,7 +22,7 @@ log = logging.getLogger(__name__)
 def configured(
     agent: str,
     attached: Attachment,
-    preset: str | None,
+    preset: str | Path | None,
     normalize: bool,
     torso: Any,
     hyper: Mapping[str, Any],
@@ -39,7 +40,9 @@ def configured(
     return config
 
 
-def default_config(agent: str, task: str, space: Space[Any], preset: str | None = None) -> Config:
+def default_config(
+    agent: str, task: str, space: Space[Any], preset: str | Path | None = None
+) -> Config:
     """Hyper-parameters where the user gives none: the preset's."""
     config: Config = agents.load(agent).Config()
     return config.replace(presets.values(preset, task, agent, space))

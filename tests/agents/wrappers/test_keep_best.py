@@ -12,7 +12,7 @@ import pytest
 from isl.agents import base
 from isl.agents.base import Agent, Schedule, Transition
 from isl.agents.wrappers import keep_best
-from isl.agents.wrappers.keep_best import CHALLENGER, CHAMPION, EXPLORE, Score
+from isl.agents.wrappers.keep_best import CHALLENGER, CHAMPION, EXPLORE
 
 
 class Inner(NamedTuple):
@@ -111,13 +111,14 @@ def test_a_better_policy_is_taken_and_a_worse_one_is_not():
     assert agent.exploit(better, OBS) >= 10
 
 
-def test_whoever_is_known_less_plays():
+def test_the_champion_plays_a_third_of_the_greedy_episodes():
     agent = kept()
     learner = updated(agent, agent.init(KEY))
-    score = lambda n: Score(jnp.float32(n), jnp.float32(0), jnp.float32(0))  # noqa: E731
-    for best, trial, role in ((3, 2, CHALLENGER), (3, 3, CHALLENGER), (3, 4, CHAMPION)):
-        now = learner._replace(best=score(best), trial=score(trial))
-        assert agent.begin_episode(now, KEY).role == role
+    learner = learner._replace(best=learner.best._replace(episodes=jnp.float32(3)))
+    keys = jax.random.split(KEY, 2000)
+    roles = np.asarray(jax.vmap(agent.begin_episode, (None, 0))(learner, keys).role)
+    assert set(roles.tolist()) == {CHAMPION, CHALLENGER}
+    assert abs(np.mean(roles == CHAMPION) - 1 / 3) < 0.03
 
 
 def test_episodes_of_an_earlier_challenger_do_not_count():
@@ -140,8 +141,8 @@ def test_episodes_of_an_earlier_challenger_do_not_count():
         ([0.0, 2.0] * 3, [2.0, 2.0, 1.5], 0, (False, False)),  # better by one standard error only
         ([0.0, 2.0] * 3, [0.0, 0.5, 0.0], 0, (True, False)),  # worse by one
         ([0.0, 2.0] * 3, [5.0, 5.0, 5.0], 0, (True, True)),
-        ([0.0, 2.0] * 5, [0.0, 2.0] * 4 + [2.0, 2.0], 0, (True, True)),  # at last by anything
-        ([0.0, 2.0] * 5, [2.0, 0.0] * 4 + [0.0, 0.0], 0, (True, False)),
+        ([0.0, 2.0] * 5, [0.0, 2.0] * 2 + [1.0, 1.5], 0, (True, True)),  # at last by anything
+        ([0.0, 2.0] * 5, [2.0, 0.0] * 2 + [1.0, 0.5], 0, (True, False)),
         ([1.0] * 5, [], keep_best.PATIENCE, (True, True)),  # no evidence in time
         ([1.0] * 5, [0.5], keep_best.PATIENCE, (True, False)),
     ],

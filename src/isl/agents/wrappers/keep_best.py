@@ -25,8 +25,9 @@ import jax.numpy as jnp
 from isl.agents import base
 from isl.agents.base import Agent, Item, Metrics, Target, Transition
 
-FEWEST, MOST = 3, 10  # episodes of a challenger before it is judged
+FEWEST, MOST = 3, 6  # episodes of a challenger before it is judged
 CLEARLY_BETTER, CLEARLY_WORSE = 2.0, 1.0  # standard errors that end a trial early
+DEFENCES = 1 / 3  # share of the greedy episodes that the champion plays: it may have been lucky
 REMEMBERED = 100  # episodes of the champion that its score is over
 PATIENCE = 30_000  # updates after which the newest policy is taken without evidence
 EXPLORE, CHAMPION, CHALLENGER = range(3)
@@ -82,8 +83,10 @@ def keep_best(
 
     def begin_episode(learner: Learner, key: jax.Array) -> Episode:
         inner_key, draw_key = jax.random.split(key)
-        greedily = (jax.random.uniform(draw_key) < share) & learner.trained
-        role = jnp.where(greedily, less_known(learner), EXPLORE)
+        drawn = jax.random.uniform(draw_key)
+        again = (drawn < share * DEFENCES) & (learner.best.episodes > 0)
+        greedy = jnp.where(again, CHAMPION, CHALLENGER)
+        role = jnp.where((drawn < share) & learner.trained, greedy, EXPLORE)
         inner = agent.begin_episode(learner.inner, inner_key)
         return Episode(inner, role, learner.number, jnp.float32(0))
 
@@ -129,12 +132,6 @@ def keep_best(
 def either(yes: jax.Array, one: Any, other: Any) -> Any:
     """`one` if yes, else `other`: two trees of the same shape."""
     return jax.tree.map(lambda x, y: jnp.where(yes, x, y), one, other)
-
-
-def less_known(learner: Learner) -> jax.Array:
-    """Whose episode is worth more to the judgement."""
-    best, trial = learner.best.episodes, learner.trial.episodes
-    return jnp.where((best == 0) | (best >= trial), CHALLENGER, CHAMPION)
 
 
 def tracked(
