@@ -77,7 +77,7 @@ def test_learn_tells_a_schedule_how_long_the_training_is(cartpole, tmp_path):
 @pytest.mark.parametrize(
     ("given", "words"),
     [
-        ("linar:5e-4", "lr must be a number or a schedule such as linear:5e-4"),
+        ("falling:5e-4", "lr must be a number or a schedule such as linear:5e-4"),
         ("linear:-1", "got 'linear:-1'"),
         ("linear:1e-3@0", "got 'linear:1e-3@0'"),
         ("points:1e-3", "got 'points:1e-3'"),
