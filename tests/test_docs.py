@@ -187,7 +187,7 @@ def test_commands_are_understood(command, tmp_path, monkeypatch, capsys):
             pytest.skip(told.strip())
         assert code == 0, told
         assert asked
-    elif name == "--version":
+    elif name in ("--version", "--help"):
         assert main.main([name]) == 0
     elif rest:
         parsed(name, rest)

@@ -25,7 +25,8 @@ SETTINGS = {
     "ube": {"lr_q": 2e-3, "lr_u": 1e-3, "mu": 1.0, "beta": 0.5},
     "sbeed": {"kappa": 0.2, "lr_v": 3e-3, "lr_pi": 3e-3, "lr_rho": 3e-3},
     "dqn": {"lr": 2e-3, "epsilon_steps": 1_000, "epsilon_end": 0.2},
-    "stable_dqn": {"lr": 2e-3, "epsilon_steps": 1_000, "epsilon_end": 0.2},
+    # Without greedy episodes: every action of every probe is tried often.
+    "stable_dqn": {"lr": 2e-3, "epsilon_steps": 1_000, "epsilon_end": 0.2, "greedy_share": 0.0},
 }
 UPDATES = 3_000
 TOLERANCE = 0.1

@@ -10,7 +10,7 @@ from gymnasium import spaces as gym
 from gymnasium.spaces.utils import flatten
 from gymnasium.vector.utils import batch_space, iterate
 
-from isl.envs import spaces
+from isl.envs import kinds, spaces
 from isl.errors import UsageError
 
 TABLES = [
@@ -163,7 +163,7 @@ def test_symbols_stay_bytes_and_are_no_image():
     assert reading.stored.dtype == np.uint8
     assert (reading.seen.shape, reading.seen.number) == ((2, 2, 3), 16)
     assert not spaces.is_image(reading.seen)
-    assert not spaces.is_vector(reading.seen)
+    assert not kinds.is_vector(reading.seen)
     obs = np.arange(12, dtype=np.uint8).reshape(2, 2, 3)
     stored = reading.encode(obs)
     assert stored.dtype == np.uint8

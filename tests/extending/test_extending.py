@@ -65,7 +65,7 @@ def extended(tmp_path_factory):
 def test_everything_knows_the_new_task_and_the_new_agent(extended):
     listed = extended("list")
     assert "corridor/5" in listed
-    assert "Coin: tosses a coin" in listed
+    assert "tosses a coin" in listed
     assert "probability of the last action" in extended("list coin")
 
     command = "train corridor/5 --agent coin --seeds 2 --snapshots --workers 1 --until-solved"

@@ -185,6 +185,6 @@ def test_fuzzed_files_are_loaded_or_refused(often, tally, door):
 
 
 def test_the_limits_are_those_of_the_documentation():
-    text = (ROOT / "docs" / "reliability.md").read_text()
+    text = (ROOT / "docs" / "limits.md").read_text()
     assert f"{file.MAX_REPLAY_BYTES >> 30} GiB" in text
     assert f"{files.MAX_JSON_BYTES >> 20} MiB" in text

@@ -115,7 +115,7 @@ def test_pixels_are_not_normalised_and_other_numbers_are():
 
     seen = model._observations.seen
     obs = jnp.linspace(0.1, 1.0, seen.shape[0])
-    found = np.asarray(normalise(model.learner.statistics, obs, seen.pixels))
+    found = np.asarray(normalise(model.learner.inner.statistics, obs, seen.pixels))
     np.testing.assert_array_equal(found[seen.pixels], np.asarray(obs)[seen.pixels])
     assert not np.array_equal(found[~seen.pixels], np.asarray(obs)[~seen.pixels])
 

@@ -18,7 +18,7 @@ CASES = {
     "isl_tables": (ISLTables, True, {"lr_codes": 0.05, "kappa": 0.1, "learning_starts": 32}),
     "isl": (ISL, True, FAST | RATES),
     "isl_authors": (ISLAuthors, True, FAST | RATES),
-    "boot_dqn": (BootDQN, True, FAST | {"ensemble": 3, "lr": 5e-3}),
+    "boot_dqn": (BootDQN, True, FAST | {"ensemble": 3, "lr": 5e-3, "prior_scale": 1.0}),
     "ube": (UBE, True, FAST | {"lr_q": 5e-3, "beta": 0.1}),
     "sbeed": (SBEED, True, FAST | {"kappa": 0.02, "target_period": 1}),
     "dqn": (DQN, True, FAST | {"epsilon_steps": 300, "lr": 5e-3}),

@@ -45,7 +45,7 @@ class WandbCallback(_Tracker):
         self.run: Any = None
 
     def _open(self, about: dict[str, Any]) -> None:
-        wandb = _package("wandb")
+        wandb = _wandb()
         self._is_ours = wandb.run is None
         self.run = wandb.init(**self._options) if self._is_ours else wandb.run
         config = about | self.model.config.to_dict()
@@ -76,7 +76,7 @@ class MLflowCallback(_Tracker):
         self.run_id = ""
 
     def _open(self, about: dict[str, Any]) -> None:
-        self._mlflow = _package("mlflow")
+        self._mlflow = _mlflow()
         self._client = self._mlflow.MlflowClient(self._uri)
         found = self._client.get_experiment_by_name(self._experiment)
         number = (
@@ -97,11 +97,22 @@ class MLflowCallback(_Tracker):
         self._client.set_terminated(self.run_id)
 
 
-def _package(name: str) -> Any:
-    """An optional package; the message names the extra."""
-    import importlib
-
+def _wandb() -> Any:
     try:
-        return importlib.import_module(name)
+        import wandb
     except ModuleNotFoundError:
-        raise UsageError(f"this callback needs {name}: pip install 'isl[{name}]'") from None
+        raise _missing("wandb") from None
+    return wandb
+
+
+def _mlflow() -> Any:
+    try:
+        import mlflow
+    except ModuleNotFoundError:
+        raise _missing("mlflow") from None
+    return mlflow
+
+
+def _missing(name: str) -> UsageError:
+    """The message names the extra."""
+    return UsageError(f"this callback needs {name}: pip install 'isl[{name}]'")
