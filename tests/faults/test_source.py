@@ -13,6 +13,7 @@ UNSAFE_MODULES = {"pickle", "cPickle", "marshal", "shelve", "dill", "cloudpickle
 NETWORK_MODULES = {
     *("socket", "ssl", "http", "urllib", "urllib3", "requests", "httpx", "aiohttp", "ftplib"),
     *("smtplib", "telnetlib", "xmlrpc", "asyncio", "websockets", "huggingface_hub", "wandb"),
+    "mlflow",
 }
 UNSAFE_CALLS = {"eval", "exec", "compile", "__import__"}
 UNSAFE_METHODS = {("os", "system"), ("os", "popen"), ("yaml", "load"), ("yaml", "unsafe_load")}
@@ -27,8 +28,12 @@ IMPORTING = {
     "envs/families.py": "the module that an entry of TASKS names: written in code, never in a file",
     "envs/packages.py": "the package that an entry of PACKAGES names: written in code likewise",
 }
-# Ray is a network of its own: its executor looks whether anybody answers at the address given.
-NETWORKING = {"experiments/executing/ray.py": {"socket"}}
+NETWORKING = {
+    # Ray is a network of its own: its executor looks whether anybody answers at the address given.
+    "experiments/executing/ray.py": {"socket"},
+    # Callbacks that a user gives to `learn`, to have the log there.
+    "model/trackers.py": {"wandb", "mlflow"},
+}
 HARMLESS = {"urllib.parse"}
 
 
