@@ -1,7 +1,7 @@
 """Observations that are stored small and seen large, as an agent around an agent.
 
-The replay keeps what the environment gave, such as 147 symbols of one byte; whatever reads them
-sees what `expand` makes of it, such as their one-hot codes, which exist on the device only.
+The replay keeps what the environment gave, such as one number or pixels of one byte; whatever reads
+them sees what `expand` makes of it, such as a one-hot code, which exists on the device only.
 """
 
 from __future__ import annotations

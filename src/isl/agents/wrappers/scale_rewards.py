@@ -20,6 +20,7 @@ import jax
 import jax.numpy as jnp
 
 from isl.agents.base import Agent, Item, Metrics, Target, Transition, track_inside
+from isl.agents.wrappers.expand_observations import map_transitions
 
 NEARLY = 0.01  # a change of the unit by less is not worth rescaling what was learned
 MEMORY = 10_000  # steps that the averages are over: behaviour changes, and its returns with it
@@ -132,7 +133,4 @@ def _or_one(x: jax.Array) -> jax.Array:
 
 
 def _divided(items: Any, factor: jax.Array) -> Any:
-    def one(part: Any) -> Any:
-        return part._replace(reward=part.reward / factor) if isinstance(part, Transition) else part
-
-    return jax.tree.map(one, items, is_leaf=lambda part: isinstance(part, Transition))
+    return map_transitions(lambda part: part._replace(reward=part.reward / factor), items)
