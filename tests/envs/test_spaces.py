@@ -176,6 +176,17 @@ def test_symbols_stay_bytes_and_are_no_image():
         few.encode(np.full((20, 20), 256))
 
 
+def test_minigrids_view_is_one_of_symbols_unless_something_else_is_said():
+    view = gym.Box(0, 255, (7, 7, 3), np.uint8)
+    reading = spaces.observations(view)
+    assert (reading.kind, reading.recorded) == ("symbols", "symbols")
+    assert spaces.observations(view, "image").recorded is None, "as files of 0.1 have it"
+    with pytest.raises(UsageError, match='if these are pixels, give observations="image"'):
+        reading.encode(np.full((7, 7, 3), 200, np.uint8))
+    for shape in [(7, 7), (8, 8, 3), (3, 7, 7)]:
+        assert spaces.observations(gym.Box(0, 255, shape, np.uint8)).kind == "image"
+
+
 def test_an_image_as_a_vector_stays_bytes_in_the_replay():
     reading = spaces.observations(gym.Box(0, 255, (8, 8), np.uint8), "vector")
     assert (reading.stored.dtype, reading.seen.dtype) == (np.uint8, np.float32)

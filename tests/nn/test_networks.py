@@ -147,6 +147,6 @@ def test_symbols_are_embedded_alike_in_every_cell():
             np.maximum(sum(kernel[c, symbol] for c, symbol in enumerate(cell)), 0)
             for cell in one.reshape(4, 3)
         ]
-        hidden = np.maximum(layers["first"]["kernel"] @ np.concatenate(cells), 0)
+        hidden = np.maximum(layers["first"]["kernel"] @ np.stack(cells, axis=1).ravel(), 0)
         expected.append(layers["head"]["kernel"] @ hidden)
     np.testing.assert_allclose(network.apply(tree, view), expected, rtol=1e-5)

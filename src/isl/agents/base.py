@@ -29,6 +29,7 @@ __all__ = [
     "BeginEpisode",
     "Config",
     "Exploit",
+    "Follow",
     "Freeze",
     "Init",
     "Inspect",
@@ -40,6 +41,7 @@ __all__ = [
     "Update",
     "allowed",
     "among",
+    "follow_of",
     "greedy",
     "hyper",
     "mean_loss",
@@ -137,11 +139,18 @@ class Inspect(Protocol):
 
 
 class Track(Protocol):
-    """Sees what every step paid, in which episode, and whether it was the last one there."""
+    """Sees every step of an episode, and whether it was the last one there."""
 
     def __call__(
-        self, learner: Learner, episode: Episode, reward: jax.Array, last: jax.Array, /
+        self, learner: Learner, episode: Episode, transition: Transition, last: jax.Array, /
     ) -> tuple[Learner, Episode]: ...
+
+
+class Follow(NamedTuple):
+    """`exploit` with a memory of the episode that it is in."""
+
+    begin: Callable[[], Any]  # the memory at the beginning of an episode
+    act: Callable[..., tuple[jax.Array, Any]]  # (learner, memory, obs, mask) → action, memory
 
 
 class Agent(NamedTuple):
@@ -157,6 +166,7 @@ class Agent(NamedTuple):
     target: Freeze
     inspect: Inspect
     track: Track | None = None  # None: nothing depends on how episodes go
+    follow: Follow | None = None  # None: `exploit` needs no memory
 
 
 def schedule_of(config: Config, random_start: bool = False) -> Schedule:
@@ -179,12 +189,23 @@ def track_inside(agent: Agent) -> Track | None:
     own = agent.track
 
     def track(
-        learner: Learner, episode: Episode, reward: jax.Array, last: jax.Array
+        learner: Learner, episode: Episode, transition: Transition, last: jax.Array
     ) -> tuple[Learner, Episode]:
-        inner, episode = own(learner.inner, episode, reward, last)
+        inner, episode = own(learner.inner, episode, transition, last)
         return learner._replace(inner=inner), episode
 
     return track
+
+
+def follow_of(agent: Agent) -> Follow:
+    """How the greedy policy of an agent is played, with or without a memory."""
+    if agent.follow is not None:
+        return agent.follow
+
+    def act(learner: Learner, memory: Any, obs: Any, *mask: Any) -> tuple[jax.Array, Any]:
+        return agent.exploit(learner, obs, *mask), memory
+
+    return Follow(lambda: (), act)
 
 
 def no_episode(learner: Learner, key: jax.Array, /) -> Episode:

@@ -57,6 +57,12 @@ class Config(Exploring):
         1 / 3, "share of training episodes played greedily", at_least=0, at_most=1, basic=True
     )
 
+    repeat_cost: float = hyper(
+        0.3,
+        "symbols: what a greedy policy pays to repeat an action in a view, in units",
+        at_least=0,
+    )
+
     normalises: ClassVar[bool] = True
 
 
@@ -92,6 +98,8 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         space=observation_space,
         gamma=cfg.gamma,
         greedy_share=cfg.greedy_share,
+        repeat_cost=cfg.repeat_cost,
+        num_actions=num_actions,
         rescale=rescale,
         values=values,
     )

@@ -134,7 +134,7 @@ def _ell_collapsed(run: Evidence) -> Finding | None:
                 "ℓ collapsed before reward was seen",
                 f"by step {row.step} 90 % of ℓ were at {COLLAPSED:g} of the largest or below, and "
                 "nothing had been found: the agent thinks that there is nothing left to learn",
-                "lower tile_width or novelty_power"
+                "lower tile_width or novelty_power; of images and symbols view_power"
                 if "novelty_power" in run.hyper
                 else "lower lr_codes"
                 if run.hyper.get("lr_codes")

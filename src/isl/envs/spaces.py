@@ -9,8 +9,8 @@ An agent sees a Discrete space, a table with one entry per observation, or a Box
                are a vector beside them (isl.envs.joined)
     vector     everything else, as float32: a Box keeps its shape, other spaces are joined to one
                vector, in which Discrete and MultiDiscrete are one-hot
-    symbols    only if asked for. A Box of small integers, such as MiniGrid's views: names, not
-               amounts, of which networks learn what they mean
+    symbols    MiniGrid's view, a Box of 7 × 7 × 3 uint8, and any Box of small integers that is said
+               to be one: names, not amounts, of which networks learn what they mean
 
 Actions: Discrete, and MultiDiscrete as one index over all combinations.
 """
@@ -35,6 +35,7 @@ from isl.errors import UsageError
 CHOICES = ("auto", "table", "vector", "image", "parts", "symbols")
 TABLE_STATES = 100_000  # of a finite product that is a table without being asked for
 MOST_STATES = 10_000_000  # of one that is asked for
+MINIGRID_VIEW = (7, 7, 3)  # object, colour and state of the cells in front of the agent
 SYMBOLS = 16  # values of an integer whose space allows more, as MiniGrid's 0 … 255
 MAX_ACTIONS = 4096
 _OBSERVATIONS = "Discrete, Box, MultiDiscrete, MultiBinary, and Dict or Tuple of these"
@@ -98,10 +99,18 @@ def observations(space: spaces.Space[Any], kind: str = "auto") -> Observations:
         raise UsageError(f"unknown kind of observations {kind!r}; {hint}")
     _check_parts(space, space)
     if kind == "auto":
-        small = encoding.states(space, TABLE_STATES) is not None
-        kind = "table" if small else "parts" if joined.has_images(space) else usual(space)
+        kind = _by_itself(space)
     reading = {"table": _table, "vector": _vector, "image": _image, "symbols": _symbols}
     return (reading | {"parts": _parts})[kind](space)
+
+
+def _by_itself(space: spaces.Space[Any]) -> str:
+    """The kind of a space, if nobody says which."""
+    if encoding.states(space, TABLE_STATES) is not None:
+        return "table"
+    if is_image(space) and space.shape == MINIGRID_VIEW:
+        return "symbols"
+    return "parts" if joined.has_images(space) else usual(space)
 
 
 def _table(space: spaces.Space[Any]) -> Observations:
@@ -168,7 +177,10 @@ def _symbols(space: spaces.Space[Any]) -> Observations:
     def encode(obs: Any, xp: Any = np) -> Any:
         array = as_array(obs, xp)
         if xp is np and (array >= number).any():
-            raise UsageError(f"observed {array.max()}, expected symbols from 0 to {number - 1}")
+            raise UsageError(
+                f"observed {array.max()}, expected symbols from 0 to {number - 1}; if these are "
+                'pixels, give observations="image"'
+            )
         return array
 
     seen = Symbols(space.shape, number)

@@ -35,7 +35,7 @@ class Predictor(Protocol):
 
     @property
     def predict(self) -> Callable[..., tuple[Any, Any]]:
-        """Takes an observation and, if it can follow masks, `action_masks`."""
+        """Takes an observation and, if it knows of them, `state` and `action_masks`."""
 
 
 def evaluate(model: Predictor, env: Any, episodes: int, max_steps: int | None = None) -> Evaluation:
@@ -47,11 +47,12 @@ def evaluate(model: Predictor, env: Any, episodes: int, max_steps: int | None = 
     env = playable(env)
     _check(model, env.observation_space)
 
-    follows = "action_masks" in inspect.signature(model.predict).parameters
+    takes = inspect.signature(model.predict).parameters
 
-    def choose(obs: Any, *mask: Any) -> Any:
-        masks = {"action_masks": mask[0]} if mask and follows else {}
-        return model.predict(obs, **masks)[0]
+    def choose(memory: Any, obs: Any, *mask: Any) -> tuple[Any, Any]:
+        masks = {"action_masks": mask[0]} if mask and "action_masks" in takes else {}
+        remembered = {"state": memory} if "state" in takes else {}
+        return model.predict(obs, **remembered, **masks)
 
     return play(env, choose, range(episodes), max_steps)
 

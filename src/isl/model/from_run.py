@@ -44,9 +44,11 @@ class Trained:
         """Whether observations of a space are read as those that it was trained on."""
         return self.observations.describe() == self.observations.describe(space)
 
-    def predict(self, observation: Any, *, action_masks: Any = None) -> tuple[Any, Any]:
+    def predict(
+        self, observation: Any, state: Any = None, *, action_masks: Any = None
+    ) -> tuple[Any, Any]:
         """The greedy action, as `Model.predict`."""
-        return self.policy.predict(self.learner, observation, masks=action_masks)
+        return self.policy.predict(self.learner, observation, state, masks=action_masks)
 
     def inspect(self, observation: Any) -> dict[str, NDArray[Any]]:
         """What the agent believes there, as `Model.inspect`."""

@@ -240,8 +240,10 @@ class Model:
     ) -> tuple[Any, Any]:
         """The action for an observation (or one for each of a batch), and the state to hand back.
 
-        `deterministic` takes the best action by what was learned. Otherwise the agent explores as
-        in training; `state` is then what it drew for the episode, drawn anew where `episode_start`.
+        `deterministic` takes the best action by what was learned; on views of symbols, such as
+        MiniGrid's, `state` remembers what was done in the episode, and gets the policy out of
+        loops. Otherwise the agent explores as in training, and `state` is what it drew for the
+        episode. Where `episode_start`, it is made anew.
         `action_masks` are the environment's, one or one for each observation: no action outside
         them is taken.
         """

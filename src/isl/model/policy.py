@@ -22,7 +22,7 @@ from isl.envs.action_masks import Mask
 from isl.errors import UsageError
 from isl.model.torsos import read_by
 from isl.training import rng
-from isl.training.greedy import exploiter
+from isl.training.greedy import follower
 
 
 class Policy:
@@ -40,7 +40,7 @@ class Policy:
         self._task, self._seed = task, seed
         self._predictions = 0
         self._agent = agent
-        self._exploit = exploiter(agent)
+        self._follower = follower(agent)
         self._act = jax.jit(lambda learner, *each: jax.vmap(partial(agent.act, learner))(*each))
         self._begin = jax.jit(jax.vmap(agent.begin_episode, in_axes=(None, 0)))
         self._inspect = jax.jit(jax.vmap(agent.inspect, in_axes=(None, 0)))
@@ -54,29 +54,38 @@ class Policy:
         deterministic: bool = True,
         masks: Any = None,
     ) -> tuple[Any, Any]:
-        """The actions, and what was drawn for the episodes (see `Model.predict`)."""
+        """The actions, and what is remembered of the episodes (see `Model.predict`)."""
         obs, batch = self._encoded(observation)
         given = () if masks is None else (self._allowed(masks, len(obs)),)
         if deterministic:
-            index = np.asarray(self._exploit(learner, obs, *given))
+            memory = self._continued(state, episode_start, self._follower.begin(len(obs)))
+            chosen, memory = self._follower.act(learner, memory, obs, *given)
+            index = np.asarray(chosen)
+            state = state if self._agent.follow is None else memory
             return self._actions.decode(index if batch else index[0]), state
         stream = rng.stream_key(self._task, self._seed, "predict")
         key = rng.at(jnp.asarray(stream), jnp.uint32(self._predictions))
         self._predictions += 1
         key_begin, key_act = jax.random.split(key)
         fresh = self._begin(learner, jax.random.split(key_begin, len(obs)))
-        if state is None:
-            state = fresh
-        elif episode_start is not None:
-            anew = jnp.asarray(episode_start, jnp.bool_).reshape(-1)
-            state = jax.tree.map(
-                lambda new, old: jnp.where(anew.reshape(-1, *[1] * (new.ndim - 1)), new, old),
-                fresh,
-                state,
-            )
+        state = self._continued(state, episode_start, fresh)
         keys = jax.random.split(key_act, len(obs))
         index = np.asarray(self._act(learner, state, obs, keys, *given))
         return self._actions.decode(index if batch else index[0]), state
+
+    @staticmethod
+    def _continued(state: Any, episode_start: Any, fresh: Any) -> Any:
+        """The state that was handed back, and a fresh one for episodes that begin."""
+        if jax.tree.map(jnp.shape, state) != jax.tree.map(jnp.shape, fresh):  # also of another mode
+            return fresh
+        if episode_start is None:
+            return state
+        anew = jnp.asarray(episode_start, jnp.bool_).reshape(-1)
+        return jax.tree.map(
+            lambda new, old: jnp.where(anew.reshape(-1, *[1] * (new.ndim - 1)), new, old),
+            fresh,
+            state,
+        )
 
     def _allowed(self, masks: Any, number: int) -> Mask:
         """Which actions are allowed at each of so many observations, [number, A]."""

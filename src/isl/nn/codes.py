@@ -5,6 +5,7 @@ the observation of its own: two observations share the more codes the more alike
 
     vectors   the tile in which up to three of its numbers fall, others for each code
     images    a hash of a random part of the pixels; the first code has all of them
+    symbols   a hash of every cell alone, and of random parts of the cells
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ class Codes(NamedTuple):
     encode: Encode
     number: int
     alone: int = 0  # the first so many look at one cell each
+    power: float = 4.0  # novelty is (1 + visits)^-power
 
 
 AXES = 3  # dimensions of a tile
@@ -93,18 +95,18 @@ def symbol_codes(shape: tuple[int, ...], number: int, cells: int) -> Codes:
     rng = np.random.default_rng(0)
     channels = shape[-1] if len(shape) == 3 else 1
     places = int(np.prod(shape)) // channels
-    alone = np.eye(places, dtype=bool)
+    of_cells = _odd(rng, (places, channels))
     parts = rng.uniform(size=(number, places)) < _shares(number)
-    read = np.concatenate([alone, parts])
-    factors = _odd(rng, (len(read), places, channels)) * read[:, :, None]
-    flat = factors.reshape(len(read), -1).astype(np.uint32)
+    of_parts = (_odd(rng, (number, places, channels)) * parts[:, :, None]).astype(np.uint32)
 
     def encode(obs: jax.Array) -> jax.Array:
         batch = obs.shape[: obs.ndim - len(shape)]
-        words = obs.reshape(*batch, 1, -1).astype(jnp.uint32)
-        return _hashed(words, flat, cells)
+        words = obs.reshape(*batch, places, channels).astype(jnp.uint32)
+        alone = _hashed(words, of_cells, cells)
+        together = _hashed(words.reshape(*batch, 1, -1), of_parts.reshape(number, -1), cells)
+        return jnp.concatenate([alone, together], axis=-1)
 
-    return Codes(encode, len(read), alone=places)
+    return Codes(encode, places + number, alone=places)
 
 
 def _shares(number: int) -> Numbers:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import mean, median
 from typing import Any
@@ -17,7 +17,17 @@ import gymnasium
 from isl.envs import is_compiled_task
 from isl.errors import UsageError
 
-MEASURES = {"mean": mean, "median": median}
+
+def share_paid(returns: Sequence[float]) -> float:
+    """Of the episodes, where there is no reward but for success."""
+    return mean(float(paid > 0) for paid in returns)
+
+
+MEASURES: Mapping[str, Callable[[Sequence[float]], float]] = {
+    "mean": mean,
+    "median": median,
+    "share paid": share_paid,
+}
 
 
 @dataclass(frozen=True)
@@ -122,6 +132,13 @@ def swing_up(difficulty: int, episodes: int = 1_000, bar: Bar | None = None) -> 
     )  # fmt: skip
 
 
+def grid(name: str, steps: int, reached: float, bar: Bar | None = None) -> Case:
+    """One of MiniGrid's tasks, compiled: the share of episodes that reach the goal."""
+    return Case(
+        name, name, steps, reached, measure="share paid", looks=40, last_look=100, bar=bar
+    )  # fmt: skip
+
+
 TABLES = [
     Case(
         "FrozenLake8x8-v1, not slippery", "FrozenLake8x8-v1", 30_000, 0.99, {"is_slippery": False},
@@ -152,6 +169,14 @@ LANDER = Case(
     "LunarLander-v3", "LunarLander-v3", 150_000, 200, extra="box2d",
     bar=Bar(of=3, beside=("stable_dqn", "sb3_dqn")),
 )  # fmt: skip
+GRIDS = [
+    grid("door_key/5", 100_000, 0.9, Bar(each=0.9, on=4)),
+    grid("multi_room/2", 100_000, 0.9, Bar(each=0.9, on=4)),
+    grid("door_key/6", 200_000, 0.9, Bar(each=0.9, on=4)),
+    grid("key_corridor/1", 300_000, 0.8, Bar(each=0.8, on=4)),
+    grid("door_key/8", 500_000, 0.9, Bar(each=0.9, on=4)),
+    grid("multi_room/4", 500_000, 0.7, Bar(each=0.7, on=4)),
+]
 UNTUNED = [*VECTORS, *TABLES, *SWING_UPS, LANDER]
 ABLATED = [
     *(case for case in VECTORS if case.name in ("MountainCar-v0", "Knobs")),

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from isl.errors import UsageError, closest
 from isl.paper.cases import (
     ABLATED,
+    GRIDS,
     LANDER,
     REWARD_SCALE,
     SWING_UPS,
@@ -165,6 +166,13 @@ COMPARISONS = {
     "seeker_ablation": Comparison(
         [Tranche([case], _WITHOUT, THREE) for case in ABLATED],
         quick=Tranche(ABLATED[1:2], _WITHOUT, (0,)),
+    ),
+    "minigrid": Comparison(
+        [
+            *(Tranche([case], (OURS,), FIVE) for case in GRIDS),
+            Tranche(GRIDS, (CONTROL,), THREE),
+        ],
+        quick=Tranche(GRIDS[:1], (OURS, CONTROL), (0,)),
     ),
     # The preset was chosen on seeds from 1000 on.
     "reward_scale": Comparison(

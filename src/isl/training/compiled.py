@@ -119,7 +119,7 @@ class _OneSeed:
         learner, item = agent.observe(seed.learner, transition, rng.at(seed.streams["store"], now))
         going = seed.episode
         if agent.track is not None:
-            learner, going = agent.track(learner, going, ts.reward, ts.last)
+            learner, going = agent.track(learner, going, transition, ts.last)
         begun = agent.begin_episode(learner, rng.at(seed.streams["episode"], now))
         env_state, obs = go_on(env, ts, reset_key)
         episode = jax.tree.map(partial(jnp.where, ts.last), begun, going)

@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 from numpy.typing import NDArray
 
-from isl.agents.base import Agent, Learner
+from isl.agents.base import Agent, Learner, follow_of
 from isl.envs import action_masks, spaces
 from isl.envs.base import Environment
 from isl.errors import EnvironmentFault
@@ -75,7 +75,8 @@ def play(
 
     Args:
         env: has Gymnasium's `reset` and `step`.
-        choose: the action at an observation; also takes its mask, if the environment gives any.
+        choose: from a memory of the episode, at first None, and an observation to the action and
+            the memory; also takes the observation's mask, if the environment gives any.
         seeds: of the episodes.
         longest: steps after which an episode is cut; None: never.
         steps: another episode is begun only if one as long as the longest so far fits into them.
@@ -87,10 +88,10 @@ def play(
         if lengths and sum(lengths) + max(lengths) > steps:
             break
         obs, info = env.reset(seed=seed)
-        total, length, over = 0.0, 0, False
+        total, length, over, memory = 0.0, 0, False, None
         while not over and (longest is None or length < longest):
             mask = action_masks.given(info, method)
-            action = choose(obs) if mask is None else choose(obs, mask)
+            action, memory = choose(memory, obs, *(() if mask is None else (mask,)))
             obs, reward, terminated, truncated, info = env.step(action)
             total += float(reward)
             length += 1
@@ -101,16 +102,29 @@ def play(
     return Evaluation(returns, lengths, cut)
 
 
+class Follower(NamedTuple):
+    """The greedy policy of an agent for a batch of episodes, compiled: what `predict` takes."""
+
+    begin: Callable[[int], Any]  # how many episodes → their memories
+    act: Callable[
+        ..., tuple[jax.Array, Any]
+    ]  # (learner, memories, obs, masks?) → actions, memories
+
+
 @lru_cache(maxsize=8)
-def exploiter(agent: Agent) -> Callable[..., jax.Array]:
-    """`agent.exploit` for a batch of observations, and of masks, compiled: what `predict` takes."""
+def follower(agent: Agent) -> Follower:
+    """The follower of an agent."""
+    follow = follow_of(agent)
+
+    def begin(number: int) -> Any:
+        return jax.tree.map(lambda x: jnp.stack([x] * number), follow.begin())
 
     @jax.jit
-    def exploit(learner: Learner, obs: Any, *mask: jax.Array) -> jax.Array:
-        found: jax.Array = jax.vmap(partial(agent.exploit, learner))(obs, *mask)
+    def act(learner: Learner, memory: Any, obs: Any, *mask: jax.Array) -> tuple[jax.Array, Any]:
+        found: tuple[jax.Array, Any] = jax.vmap(partial(follow.act, learner))(memory, obs, *mask)
         return found
 
-    return exploit
+    return Follower(begin, act)
 
 
 class PythonPlayer:
@@ -136,7 +150,7 @@ class PythonPlayer:
         read: Read = spaces.observations,
         ours: bool = True,
     ) -> None:
-        self._exploit = exploiter(agent)
+        self._follower = follower(agent)
         self._make, self._task, self._seed = make, task, seed
         self._limit, self._read, self._ours = limit, read, ours
         self._env: gymnasium.Env[Any, Any] | None = None
@@ -144,9 +158,13 @@ class PythonPlayer:
     def play(self, learner: Learner, episodes: int, steps: float) -> Evaluation:
         """Up to `episodes` episodes, and at least one; one that outlasts `steps` is cut."""
 
-        def choose(obs: NDArray[Any], *mask: Any) -> int:
+        def choose(memory: Any, obs: NDArray[Any], *mask: Any) -> tuple[int, Any]:
             masks = (action_masks.read(own.action_space, each)[None] for each in mask)
-            return int(np.asarray(self._exploit(learner, obs[None], *masks))[0])
+            memory = begin(1) if memory is None else memory
+            action, memory = act(learner, memory, obs[None], *masks)
+            return int(np.asarray(action)[0]), memory
+
+        begin, act = self._follower
 
         names = (f"{STREAM}/{i}" for i in range(episodes))
         seeds = [episode_seed(self._task, self._seed, name) for name in names]
@@ -239,7 +257,8 @@ class CompiledPlayer:
 def _compiled(env: Environment, agent: Agent, width: int) -> Callable[..., Any]:
     """(learner, stream, number ≤ width) → rewards [time, width], lengths and ends [width]."""
     longest = min(env.max_episode_steps, LONGEST)
-    exploit = jax.vmap(agent.exploit, in_axes=(None, 0))
+    follow = follow_of(agent)
+    act = jax.vmap(follow.act, in_axes=(None, 0, 0))
     keys_at = jax.vmap(jax.random.fold_in, in_axes=(0, None))
 
     @jax.jit
@@ -249,22 +268,24 @@ def _compiled(env: Environment, agent: Agent, width: int) -> Callable[..., Any]:
         state, obs = jax.vmap(env.reset)(keys_at(keys, 0))
         rewards = jnp.zeros((longest, width), jnp.float32)
         lengths = jnp.zeros(width, jnp.int32)
+        memory = jax.tree.map(lambda x: jnp.stack([x] * width), follow.begin())
 
         def going_on(carry: Any) -> Any:
-            time, _, _, _, _, over = carry
+            time, *_, over = carry
             return (time < longest) & ~jnp.all(over)
 
         def step(carry: Any) -> Any:
-            time, state, obs, rewards, lengths, over = carry
-            ts = jax.vmap(env.step)(state, exploit(learner, obs), keys_at(keys, time + 1))
+            time, state, obs, memory, rewards, lengths, over = carry
+            action, memory = act(learner, memory, obs)
+            ts = jax.vmap(env.step)(state, action, keys_at(keys, time + 1))
             rewards = rewards.at[time].set(jnp.where(over, 0.0, ts.reward))
             lengths = lengths + ~over
             over = over | ts.last
             # An episode that is over stays before its last step, which may be taken again.
             state, obs = jax.tree.map(partial(_where, over), (state, obs), (ts.state, ts.obs))
-            return time + 1, state, obs, rewards, lengths, over
+            return time + 1, state, obs, memory, rewards, lengths, over
 
-        start = (jnp.int32(0), state, obs, rewards, lengths, numbers >= number)
+        start = (jnp.int32(0), state, obs, memory, rewards, lengths, numbers >= number)
         *_, rewards, lengths, over = jax.lax.while_loop(going_on, step, start)
         return rewards, lengths, over
 

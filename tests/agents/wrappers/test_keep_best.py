@@ -59,6 +59,10 @@ def updated(agent: Agent, learner: Any) -> Any:
     return agent.update(learner, (), (), KEY)[0]
 
 
+def paying(reward: jax.Array) -> Transition:
+    return Transition(OBS, jnp.int32(0), reward, jnp.float32(1), OBS)
+
+
 def play(agent: Agent, learner: Any, returns: dict[int, float], episodes: int) -> Any:
     """Episodes of two steps, with an update after each; what an action pays is in `returns`."""
     for i in range(episodes):
@@ -66,7 +70,7 @@ def play(agent: Agent, learner: Any, returns: dict[int, float], episodes: int) -
         for last in (False, True):
             action = int(agent.act(learner, episode, OBS, KEY))
             reward = jnp.float32(returns.get(action, 0.0) / 2)
-            learner, episode = agent.track(learner, episode, reward, jnp.bool_(last))
+            learner, episode = agent.track(learner, episode, paying(reward), jnp.bool_(last))
         learner = updated(agent, learner)
     return learner
 
@@ -126,7 +130,7 @@ def test_episodes_of_an_earlier_challenger_do_not_count():
     learner = updated(agent, agent.init(KEY))
     episode = agent.begin_episode(learner, KEY)
     learner = learner._replace(number=learner.number + 1)
-    learner, _ = agent.track(learner, episode, jnp.float32(5), jnp.bool_(True))
+    learner, _ = agent.track(learner, episode, paying(jnp.float32(5)), jnp.bool_(True))
     assert learner.trial.episodes == 0
 
 

@@ -10,7 +10,7 @@ from gymnasium.spaces import Discrete, Space
 
 from isl.agents import base
 from isl.agents.base import hyper
-from isl.envs.kinds import is_vector
+from isl.envs.kinds import is_image, is_vector
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,13 @@ class Config(base.Config):
     )
     ell_min: float = hyper(0.01, "ℓ below which everything counts as known", above=0, at_most=1)
     ell_gamma: float = hyper(0.99, "discount of ℓ(s′) in ℓ(s, a)", above=0, at_most=1)
-    novelty_power: float = hyper(4.0, "u = (1 + visits)^-power", above=0)
+    novelty_power: float = hyper(4.0, "tables and vectors: u = (1 + visits)^-power", above=0)
+    view_power: float = hyper(1.0, "images and symbols: the same, where less is the same", above=0)
+    repeat_cost: float = hyper(
+        0.3,
+        "symbols: what a greedy policy pays to repeat an action in a view, in units",
+        at_least=0,
+    )
     sweep: int = hyper(128, "tables: states that an update looks at", at_least=1)
     successors: int = hyper(8, "tables: different next states kept per action", at_least=1)
     tilings: int = hyper(16, "vectors and images: codes that visits are counted by", at_least=1)
@@ -56,7 +62,13 @@ class Config(base.Config):
         if isinstance(space, Discrete):
             names = ("hidden", "batch_size", "learning_starts", "lr", "averaging", "action_gap")
             reason = "a table has neither networks nor codes"
-            return dict.fromkeys((*names, "tilings", "tile_width"), reason)
-        reason = "these observations are no table of states or tiles"
-        useless = dict.fromkeys(("sweep", "successors"), reason)
-        return useless if is_vector(space) else useless | {"tile_width": reason}
+            return dict.fromkeys(
+                (*names, "tilings", "tile_width", "view_power", "repeat_cost"), reason
+            )
+        useless = dict.fromkeys(("sweep", "successors"), "these observations are no table")
+        if is_vector(space):
+            reason = "these observations are vectors"
+            return useless | dict.fromkeys(("view_power", "repeat_cost"), reason)
+        reason = "these observations are no vectors"
+        useless |= dict.fromkeys(("tile_width", "novelty_power"), reason)
+        return useless | ({"repeat_cost": "these are images"} if is_image(space) else {})

@@ -94,7 +94,7 @@ def make(cfg: Config, space: Space[Any], num_actions: int) -> Agent:
     """Seeker for vectors and images."""
     nets = {"greedy": Net(num_actions, cfg.lr), "seek": Net(2 * num_actions, cfg.lr)}
     values = Approximators(space, cfg.hidden, nets, layer_norm=True)
-    agent = assemble(cfg, values, _codes(cfg, space, num_actions), num_actions)
+    agent = assemble(cfg, values, _codes(cfg, _seen(space), num_actions), num_actions)
 
     def greedy_values(learner: Learner, policy: Any, obs: jax.Array) -> jax.Array:
         return values.read(learner.values._replace(params={"greedy": policy}), obs)("greedy")
@@ -109,6 +109,8 @@ def make(cfg: Config, space: Space[Any], num_actions: int) -> Agent:
         space=_seen(space),
         gamma=cfg.gamma,
         greedy_share=cfg.greedy_share,
+        repeat_cost=cfg.repeat_cost,
+        num_actions=num_actions,
         rescale=rescale,
         values=greedy_values,
     )
@@ -128,7 +130,7 @@ def assemble(cfg: Config, values: Approximators, codes: Codes, num_actions: int)
         return seek[..., :num_actions], seek[..., num_actions:] + HOPE
 
     def ell_of(visits: jax.Array, obs: jax.Array, odds: jax.Array) -> jax.Array:
-        u = familiarity.novelty(visits, codes.encode(obs), cfg.novelty_power, codes.alone)
+        u = familiarity.novelty(visits, codes.encode(obs), codes.power, codes.alone)
         return jnp.maximum(u + (1 - u) * jax.nn.sigmoid(odds), cfg.ell_min)
 
     def explored(learner: Learner, obs: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -184,22 +186,22 @@ def assemble(cfg: Config, values: Approximators, codes: Codes, num_actions: int)
 
 
 def _codes(cfg: Config, space: Space[Any], num_actions: int) -> Codes:
-    """What visits are counted by."""
-    inner = _seen(space)
-    shape, cells = inner.shape or (), familiarity.cells_for(num_actions)
-    if isinstance(inner, Symbols):
-        return symbol_codes(shape, cfg.tilings, cells)
-    if is_image(inner):
-        return image_codes(shape, cfg.tilings, cells)
-    if isinstance(inner, Joined):
-        return joined_codes(inner, cfg.tilings, cfg.tile_width, cells)
+    """What visits are counted by, and how fast they make an observation known."""
+    shape, cells = space.shape or (), familiarity.cells_for(num_actions)
+    if isinstance(space, Symbols):
+        return symbol_codes(shape, cfg.tilings, cells)._replace(power=cfg.view_power)
+    if is_image(space):
+        return image_codes(shape, cfg.tilings, cells)._replace(power=cfg.view_power)
+    if isinstance(space, Joined):
+        codes = joined_codes(space, cfg.tilings, cfg.tile_width, cells)
+        return codes._replace(power=cfg.novelty_power)
     of_vectors = vector_codes(math.prod(shape), cfg.tilings, cfg.tile_width, cells)
 
     def encode_flat(obs: jax.Array) -> jax.Array:
         flat = obs.reshape(*obs.shape[: obs.ndim - len(shape)], math.prod(shape))
         return of_vectors.encode(flat.astype(jnp.float32))
 
-    return of_vectors._replace(encode=encode_flat)
+    return of_vectors._replace(encode=encode_flat, power=cfg.novelty_power)
 
 
 def _seen(space: Space[Any]) -> Space[Any]:

@@ -16,10 +16,12 @@ import jax.numpy as jnp
 from gymnasium.spaces import Space
 
 from isl.agents.base import Agent
+from isl.agents.weariness import PLACES, Weariness
 from isl.agents.wrappers.keep_best import keep_best
 from isl.agents.wrappers.normalise_observations import Statistics, normalise, normalised, pixels_of
 from isl.agents.wrappers.scale_rewards import in_units
-from isl.envs.kinds import is_vector
+from isl.envs.kinds import Symbols, is_vector
+from isl.nn.codes import symbol_codes
 
 
 class Policy(NamedTuple):
@@ -37,6 +39,8 @@ def at_any_scale(
     space: Space[Any],
     gamma: float,
     greedy_share: float,
+    repeat_cost: float,
+    num_actions: int,
     rescale: Callable[[Any, jax.Array], Any],
     values: Callable[[Any, Any, jax.Array], jax.Array],
 ) -> Agent:
@@ -47,6 +51,8 @@ def at_any_scale(
         space: of the observations, as the environment shows them.
         gamma: the discount factor.
         greedy_share: of the training episodes that are played greedily.
+        repeat_cost: of an action in the same view of an episode, in units; where views are symbols.
+        num_actions: how many there are.
         rescale: the learner with all values times a factor.
         values: of all actions, from the learner, parameters of a policy and an observation.
     """
@@ -64,7 +70,19 @@ def at_any_scale(
         if policy.statistics is not None:
             obs = read(policy.statistics, obs)
         inner = learner.inner.inner if reads else learner.inner
-        unit = jnp.where(policy.unit > 0, policy.unit, 1.0)
-        return values(inner, policy.params, obs) * unit
+        return values(inner, policy.params, obs) * known(policy.unit)
 
-    return keep_best(agent, greedy_share, newest, values_of)
+    weary = None
+    if isinstance(space, Symbols) and repeat_cost > 0:
+        whole = symbol_codes(space.shape, 1, PLACES).encode
+        weary = Weariness(
+            place=lambda obs: whole(obs)[-1],
+            cost=lambda policy: repeat_cost * known(policy.unit),
+            num_actions=num_actions,
+        )
+    return keep_best(agent, greedy_share, newest, values_of, weary)
+
+
+def known(unit: jax.Array) -> jax.Array:
+    """The unit, or 1 before the first reward."""
+    return jnp.where(unit > 0, unit, 1.0)

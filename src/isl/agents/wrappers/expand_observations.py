@@ -43,7 +43,25 @@ def expanded(agent: Agent, expand: Expand | None) -> Agent:
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
         return agent.inspect(learner, expand(obs))
 
-    return agent._replace(act=act, exploit=exploit, observe=observe, update=update, inspect=inspect)
+    def track(
+        learner: Learner, episode: Any, transition: Transition, last: jax.Array
+    ) -> tuple[Learner, Any]:
+        assert agent.track is not None
+        return agent.track(learner, episode, _each(transition, expand), last)
+
+    def follow(learner: Learner, memory: Any, obs: jax.Array, *mask: Any) -> tuple[jax.Array, Any]:
+        assert agent.follow is not None
+        return agent.follow.act(learner, memory, expand(obs), *mask)
+
+    return agent._replace(
+        act=act,
+        exploit=exploit,
+        observe=observe,
+        update=update,
+        inspect=inspect,
+        track=None if agent.track is None else track,
+        follow=None if agent.follow is None else agent.follow._replace(act=follow),
+    )
 
 
 def _each(transition: Transition, expand: Expand) -> Transition:

@@ -10,7 +10,8 @@ As soon as the challenger's returns are clearly better or worse than the champio
 episodes by anything, the winner is the champion, and the newest policy the next challenger. Better
 takes more evidence than worse: who challenges often is lucky at times. So `exploit` changes on
 evidence, the episodes that give it are training data where the policy leads, and no step of the
-environment is spent on anything else. Fujimoto et al. (2023, TD7) assess policies in training as
+environment is spent on anything else. Where observations are views, greedy policies grow weary of
+what they repeat (isl.agents.weariness). Fujimoto et al. (2023, TD7) assess policies in training as
 well, by their worst episode and without a second opinion.
 """
 
@@ -23,7 +24,8 @@ import jax
 import jax.numpy as jnp
 
 from isl.agents import base
-from isl.agents.base import Agent, Item, Metrics, Target, Transition
+from isl.agents.base import Agent, Follow, Item, Metrics, Target, Transition
+from isl.agents.weariness import Been, Weariness, nowhere, tired, went
 
 FEWEST, MOST = 3, 6  # episodes of a challenger before it is judged
 CLEARLY_BETTER, CLEARLY_WORSE = 2.0, 1.0  # standard errors that end a trial early
@@ -57,6 +59,7 @@ class Episode(NamedTuple):
     role: jax.Array  # who plays it
     number: jax.Array  # the challenger's, when it began
     paid: jax.Array  # so far
+    been: Been  # what was done in it
 
 
 def keep_best(
@@ -64,6 +67,7 @@ def keep_best(
     share: float,
     newest: Callable[[Any], Any],
     values: Callable[[Any, Any, jax.Array], jax.Array],
+    weary: Weariness | None = None,
 ) -> Agent:
     """`agent`, whose greedy policy is the best of those that were tried.
 
@@ -72,6 +76,7 @@ def keep_best(
         share: of the episodes that are played greedily.
         newest: the parameters of the greedy policy, from the agent's learner.
         values: of all actions, from the agent's learner, such parameters and an observation.
+        weary: what repetition costs a greedy policy; None: nothing.
     """
 
     def init(key: jax.Array) -> Learner:
@@ -88,13 +93,14 @@ def keep_best(
         greedy = jnp.where(again, CHAMPION, CHALLENGER)
         role = jnp.where((drawn < share) & learner.trained, greedy, EXPLORE)
         inner = agent.begin_episode(learner.inner, inner_key)
-        return Episode(inner, role, learner.number, jnp.float32(0))
+        return Episode(inner, role, learner.number, jnp.float32(0), nowhere(weary))
 
     def act(
         learner: Learner, episode: Episode, obs: jax.Array, key: jax.Array, mask: Any = None
     ) -> jax.Array:
         policy = either(episode.role == CHAMPION, learner.champion, learner.challenger)
-        followed = base.greedy(values(learner.inner, policy, obs), mask)
+        own = tired(weary, episode.been, policy, obs, values(learner.inner, policy, obs))
+        followed = base.greedy(own, mask)
         explored = agent.act(learner.inner, episode.inner, obs, key, mask)
         return jnp.where(episode.role == EXPLORE, explored, followed)
 
@@ -105,6 +111,20 @@ def keep_best(
 
     def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
         return base.greedy(values(learner.inner, proved(learner), obs), mask)
+
+    def follow(
+        learner: Learner, been: Been, obs: jax.Array, mask: Any = None
+    ) -> tuple[jax.Array, Been]:
+        policy = proved(learner)
+        own = tired(weary, been, policy, obs, values(learner.inner, policy, obs))
+        action = base.greedy(own, mask)
+        return action, went(weary, been, obs, action)
+
+    def track(
+        learner: Learner, episode: Episode, now: Transition, last: jax.Array
+    ) -> tuple[Learner, Episode]:
+        learner, episode = tracked(learner, episode, now.reward, last)
+        return learner, episode._replace(been=went(weary, episode.been, now.obs, now.action))
 
     def observe(learner: Learner, now: Transition, key: jax.Array) -> tuple[Learner, Item]:
         inner, item = agent.observe(learner.inner, now, key)
@@ -125,7 +145,17 @@ def keep_best(
         return beliefs | {"greedy": values(learner.inner, proved(learner), obs)}
 
     return Agent(
-        agent.schedule, init, begin_episode, act, exploit, observe, update, target, inspect, tracked
+        agent.schedule,
+        init,
+        begin_episode,
+        act,
+        exploit,
+        observe,
+        update,
+        target,
+        inspect,
+        track,
+        None if weary is None else Follow(lambda: nowhere(weary), follow),
     )
 
 
@@ -137,7 +167,7 @@ def either(yes: jax.Array, one: Any, other: Any) -> Any:
 def tracked(
     learner: Learner, episode: Episode, reward: jax.Array, last: jax.Array
 ) -> tuple[Learner, Episode]:
-    """`track`: returns of greedy episodes count for who played them."""
+    """Returns of greedy episodes count for who played them."""
     paid = episode.paid + reward
     by_champion = last & (episode.role == CHAMPION)
     by_challenger = last & (episode.role == CHALLENGER) & (episode.number == learner.number)

@@ -154,7 +154,7 @@ class _Functions:
             learner, item = self.agent.observe(learner, transition, key)
             if self.agent.track is not None:
                 own = jax.tree.map(lambda x: x[env], episodes)
-                learner, own = self.agent.track(learner, own, reward[env], last[env] > 0)
+                learner, own = self.agent.track(learner, own, transition, last[env] > 0)
                 episodes = jax.tree.map(lambda x, new: x.at[env].set(new), episodes, own)
             return learner, replay.add(storage, item, state.steps + i), episodes
 
