@@ -52,6 +52,7 @@ figures: $(STAMP)  ## draw the figures of the README, the theory and the results
 	$(BIN)/isl reproduce cartpole_swingup --figures
 	$(BIN)/isl reproduce ablation --figures
 	$(BIN)/isl reproduce untuned --figures
+	$(BIN)/isl reproduce minigrid --figures
 	$(BIN)/isl reproduce seeker_ablation --figures
 	$(BIN)/python docs/tools/draw_learning.py draw docs/results/cartpole_learning.csv docs/results/cartpole_learning.svg
 

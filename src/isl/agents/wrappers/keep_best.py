@@ -18,6 +18,7 @@ well, by their worst episode and without a second opinion.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -81,10 +82,7 @@ def keep_best(
 
     def init(key: jax.Array) -> Learner:
         inner = agent.init(key)
-        first, zero = newest(inner), jnp.int32(0)
-        return Learner(
-            inner, first, first, no_score(), no_score(), zero, zero, jnp.zeros((), jnp.bool_)
-        )
+        return untried(inner, newest(inner))
 
     def begin_episode(learner: Learner, key: jax.Array) -> Episode:
         inner_key, draw_key = jax.random.split(key)
@@ -95,12 +93,15 @@ def keep_best(
         inner = agent.begin_episode(learner.inner, inner_key)
         return Episode(inner, role, learner.number, jnp.float32(0), nowhere(weary))
 
+    def played(learner: Learner, policy: Any, been: Been, obs: jax.Array, mask: Any) -> jax.Array:
+        own = values(learner.inner, policy, obs)
+        return base.greedy(tired(weary, been, policy, obs, own), mask)
+
     def act(
         learner: Learner, episode: Episode, obs: jax.Array, key: jax.Array, mask: Any = None
     ) -> jax.Array:
         policy = either(episode.role == CHAMPION, learner.champion, learner.challenger)
-        own = tired(weary, episode.been, policy, obs, values(learner.inner, policy, obs))
-        followed = base.greedy(own, mask)
+        followed = played(learner, policy, episode.been, obs, mask)
         explored = agent.act(learner.inner, episode.inner, obs, key, mask)
         return jnp.where(episode.role == EXPLORE, explored, followed)
 
@@ -115,16 +116,8 @@ def keep_best(
     def follow(
         learner: Learner, been: Been, obs: jax.Array, mask: Any = None
     ) -> tuple[jax.Array, Been]:
-        policy = proved(learner)
-        own = tired(weary, been, policy, obs, values(learner.inner, policy, obs))
-        action = base.greedy(own, mask)
+        action = played(learner, proved(learner), been, obs, mask)
         return action, went(weary, been, obs, action)
-
-    def track(
-        learner: Learner, episode: Episode, now: Transition, last: jax.Array
-    ) -> tuple[Learner, Episode]:
-        learner, episode = tracked(learner, episode, now.reward, last)
-        return learner, episode._replace(been=went(weary, episode.been, now.obs, now.action))
 
     def observe(learner: Learner, now: Transition, key: jax.Array) -> tuple[Learner, Item]:
         inner, item = agent.observe(learner.inner, now, key)
@@ -144,19 +137,15 @@ def keep_best(
         beliefs = agent.inspect(learner.inner, obs)
         return beliefs | {"greedy": values(learner.inner, proved(learner), obs)}
 
-    return Agent(
-        agent.schedule,
-        init,
-        begin_episode,
-        act,
-        exploit,
-        observe,
-        update,
-        target,
-        inspect,
-        track,
-        None if weary is None else Follow(lambda: nowhere(weary), follow),
-    )
+    track, remembers = partial(tracked, weary), Follow(lambda: nowhere(weary), follow)
+    parts = init, begin_episode, act, exploit, observe, update, target, inspect, track
+    return Agent(agent.schedule, *parts, None if weary is None else remembers)
+
+
+def untried(inner: Any, first: Any) -> Learner:
+    """The learner before the first episode."""
+    scores, zero = (no_score(), no_score()), jnp.int32(0)
+    return Learner(inner, first, first, *scores, zero, zero, jnp.zeros((), jnp.bool_))
 
 
 def either(yes: jax.Array, one: Any, other: Any) -> Any:
@@ -165,15 +154,16 @@ def either(yes: jax.Array, one: Any, other: Any) -> Any:
 
 
 def tracked(
-    learner: Learner, episode: Episode, reward: jax.Array, last: jax.Array
+    weary: Weariness | None, learner: Learner, episode: Episode, now: Transition, last: jax.Array
 ) -> tuple[Learner, Episode]:
-    """Returns of greedy episodes count for who played them."""
-    paid = episode.paid + reward
+    """`track`: returns of greedy episodes count for who played them."""
+    paid = episode.paid + now.reward
     by_champion = last & (episode.role == CHAMPION)
     by_challenger = last & (episode.role == CHALLENGER) & (episode.number == learner.number)
     best = included(learner.best, paid, by_champion)
     trial = included(learner.trial, paid, by_challenger)
-    return learner._replace(best=best, trial=trial), episode._replace(paid=paid)
+    been = went(weary, episode.been, now.obs, now.action)
+    return learner._replace(best=best, trial=trial), episode._replace(paid=paid, been=been)
 
 
 def after_trial(learner: Learner, newest: Any) -> Learner:
