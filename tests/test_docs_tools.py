@@ -62,3 +62,11 @@ def test_the_charts_of_the_readme_are_drawn_from_the_tables(tmp_path, tool, caps
         assert "<!-- ISL, tables -->" in (tmp_path / f"scaling{suffix}.svg").read_text()
     assert tool("draw_logo.py", "--out", tmp_path) == 0
     assert (tmp_path / "logo.svg").read_text().startswith("<svg")
+
+
+def test_a_film_of_door_key(tmp_path, tool, capsys):
+    film = tmp_path / "door_key.gif"
+    assert tool("draw_door_key.py", film, 600) == 0
+    assert film.read_bytes().startswith(b"GIF89a")
+    assert "door_key/5, 600 steps: " in capsys.readouterr().out
+    assert tool("draw_door_key.py", film, "many") == 2
