@@ -45,13 +45,25 @@ def learned(name, env, seed=0):
     return agent, jax.jit(agent.init)(jax.random.key(seed))
 
 
+def still(memory, obs):
+    return 0, memory
+
+
 def test_episodes_end_by_themselves_by_their_limit_or_for_want_of_steps():
-    found = play(Count([3, 8, 5]), lambda obs: 0, range(3), longest=6)
+    found = play(Count([3, 8, 5]), still, range(3), longest=6)
     assert found == ([3.0, 6.0, 5.0], [3, 6, 5], 1)
     env = Count([3, 8, 5])
-    assert play(env, lambda obs: 0, [7, 8, 9], steps=18).lengths == [3, 8]  # 8 more would be 19
+    assert play(env, still, [7, 8, 9], steps=18).lengths == [3, 8]  # 8 more would be 19
     assert env.seeds == [7, 8]
-    assert play(Count([30]), lambda obs: 0, range(3), steps=2).lengths == [30]  # at least one
+    assert play(Count([30]), still, range(3), steps=2).lengths == [30]  # at least one
+    seen = []
+
+    def remembering(memory, obs):
+        seen.append(memory)
+        return 0, (memory or 0) + 1
+
+    play(Count([3, 2]), remembering, range(2))
+    assert seen == [None, 1, 2, None, 1]
 
 
 def test_a_python_environment_is_played_on_the_same_seeds_each_time():
