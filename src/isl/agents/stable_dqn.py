@@ -61,6 +61,7 @@ class Config(Exploring):
         0.3,
         "symbols: what a greedy policy pays to repeat an action in a view, in units",
         at_least=0,
+        later=True,
     )
 
     normalises: ClassVar[bool] = True

@@ -43,11 +43,12 @@ class Config(base.Config):
     ell_min: float = hyper(0.01, "ℓ below which everything counts as known", above=0, at_most=1)
     ell_gamma: float = hyper(0.99, "discount of ℓ(s′) in ℓ(s, a)", above=0, at_most=1)
     novelty_power: float = hyper(4.0, "tables and vectors: u = (1 + visits)^-power", above=0)
-    view_power: float = hyper(1.0, "images and symbols: the same, where less is the same", above=0)
+    view_power: float = hyper(1.0, "images and symbols: the same", above=0, later=True)
     repeat_cost: float = hyper(
         0.3,
         "symbols: what a greedy policy pays to repeat an action in a view, in units",
         at_least=0,
+        later=True,
     )
     sweep: int = hyper(128, "tables: states that an update looks at", at_least=1)
     successors: int = hyper(8, "tables: different next states kept per action", at_least=1)
