@@ -257,8 +257,8 @@ class CompiledPlayer:
 def _compiled(env: Environment, agent: Agent, width: int) -> Callable[..., Any]:
     """(learner, stream, number ≤ width) → rewards [time, width], lengths and ends [width]."""
     longest = min(env.max_episode_steps, LONGEST)
-    follow = follow_of(agent)
-    act = jax.vmap(follow.act, in_axes=(None, 0, 0))
+    begin, _ = follower(agent)
+    act = jax.vmap(follow_of(agent).act, in_axes=(None, 0, 0))
     keys_at = jax.vmap(jax.random.fold_in, in_axes=(0, None))
 
     @jax.jit
@@ -268,7 +268,7 @@ def _compiled(env: Environment, agent: Agent, width: int) -> Callable[..., Any]:
         state, obs = jax.vmap(env.reset)(keys_at(keys, 0))
         rewards = jnp.zeros((longest, width), jnp.float32)
         lengths = jnp.zeros(width, jnp.int32)
-        memory = jax.tree.map(lambda x: jnp.stack([x] * width), follow.begin())
+        memory = begin(width)
 
         def going_on(carry: Any) -> Any:
             time, *_, over = carry

@@ -12,14 +12,13 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax
-import jax.numpy as jnp
 from gymnasium.spaces import Space
 
 from isl.agents.base import Agent
 from isl.agents.weariness import PLACES, Weariness
 from isl.agents.wrappers.keep_best import keep_best
 from isl.agents.wrappers.normalise_observations import Statistics, normalise, normalised, pixels_of
-from isl.agents.wrappers.scale_rewards import in_units
+from isl.agents.wrappers.scale_rewards import in_units, or_one
 from isl.envs.kinds import Symbols, is_vector
 from isl.nn.codes import symbol_codes
 
@@ -70,19 +69,14 @@ def at_any_scale(
         if policy.statistics is not None:
             obs = read(policy.statistics, obs)
         inner = learner.inner.inner if reads else learner.inner
-        return values(inner, policy.params, obs) * known(policy.unit)
+        return values(inner, policy.params, obs) * or_one(policy.unit)
 
     weary = None
     if isinstance(space, Symbols) and repeat_cost > 0:
         whole = symbol_codes(space.shape, 1, PLACES).encode
         weary = Weariness(
             place=lambda obs: whole(obs)[-1],
-            cost=lambda policy: repeat_cost * known(policy.unit),
+            cost=lambda policy: repeat_cost * or_one(policy.unit),
             num_actions=num_actions,
         )
     return keep_best(agent, greedy_share, newest, values_of, weary)
-
-
-def known(unit: jax.Array) -> jax.Array:
-    """The unit, or 1 before the first reward."""
-    return jnp.where(unit > 0, unit, 1.0)

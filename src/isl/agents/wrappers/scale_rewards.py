@@ -74,9 +74,9 @@ def in_units(agent: Agent, gamma: float, rescale: Callable[[Any, jax.Array], Any
         old, new = learner.unit, learner.seen.unit
         changed = jnp.abs(new - old) > NEARLY * old
         new = jnp.where(changed, new, old)
-        factor = jnp.where(changed & (old > 0), old / _or_one(new), 1.0)
+        factor = jnp.where(changed & (old > 0), old / or_one(new), 1.0)
         inner = rescale(learner.inner, factor)  # cheaper than a branch, which copies the learner
-        inner, metrics = agent.update(inner, target, _divided(batch, _or_one(new)), key)
+        inner, metrics = agent.update(inner, target, _divided(batch, or_one(new)), key)
         return learner._replace(inner=inner, unit=new), metrics | {"unit": new}
 
     def target(learner: Learner) -> Target:
@@ -84,7 +84,7 @@ def in_units(agent: Agent, gamma: float, rescale: Callable[[Any, jax.Array], Any
 
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
         """In the environment's rewards."""
-        beliefs, factor = agent.inspect(learner.inner, obs), _or_one(learner.unit)
+        beliefs, factor = agent.inspect(learner.inner, obs), or_one(learner.unit)
         return {name: x * factor if name in IN_UNITS else x for name, x in beliefs.items()}
 
     return Agent(
@@ -125,10 +125,11 @@ def include(seen: Seen, reward: jax.Array, discount: jax.Array, gamma: float) ->
 
 def known_unit(seen: Seen) -> jax.Array:
     """The unit, or 1 before the first reward: then everything is 0, in any unit."""
-    return _or_one(seen.unit)
+    return or_one(seen.unit)
 
 
-def _or_one(x: jax.Array) -> jax.Array:
+def or_one(x: jax.Array) -> jax.Array:
+    """A unit, or 1 as long as it is 0."""
     return jnp.where(x > 0, x, 1.0)
 
 
