@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
@@ -20,14 +22,26 @@ def test_our_own_workers_are_spread_over_the_cores(three):
     assert cores.freest([901, 902, 903, 901]) == 902
 
 
+@contextmanager
+def asleep_on(core: str) -> Iterator[None]:
+    """A process that looks like another command's worker on `core`, once it is up.
+
+    Its command line can be read only a moment after the process was started.
+    """
+    command = [sys.executable, "-c", "print(flush=True); input()", cores.WORKER, "--core", core]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        process.stdout.readline()
+        yield
+        process.communicate(b"\n")
+
+
 def test_workers_of_other_commands_are_kept_away_from(three):
-    asleep = [sys.executable, "-c", "input()", cores.WORKER, "--core"]
-    with subprocess.Popen([*asleep, "901"], stdin=subprocess.PIPE):
+    with asleep_on("901"):
         assert cores.freest() == 902
         assert cores.freest([902, 903]) == 901  # there is none of ours yet
-        with subprocess.Popen([*asleep, "902"], stdin=subprocess.PIPE):
+        with asleep_on("902"):
             assert cores.freest() == 903
-    with subprocess.Popen([*asleep, "no number"], stdin=subprocess.PIPE):
+    with asleep_on("no number"):
         assert cores.freest() == 901
 
 
