@@ -33,4 +33,5 @@ def _formula(found: re.Match[str]) -> str:
     mathml: str = convert(latex, display="block" if found[1] == "div" else "inline")
     if "\\" in mathml:
         raise PluginError(f"a formula was not understood; see _IN_ITS_WORDS: {found[2]}")
-    return mathml
+    # A math element does not scroll by itself where it is wider than the page.
+    return f'<div class="formula">{mathml}</div>' if found[1] == "div" else mathml

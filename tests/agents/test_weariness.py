@@ -63,7 +63,7 @@ def test_agents_on_symbols_remember_the_episode(module):
 
 
 def test_greedy_episodes_of_training_remember_and_others_count_too():
-    agent = seeker.make(seeker.Config(hidden=(8, 8)), Symbols((3, 3, 2), 6), 4)
+    agent = seeker.make(seeker.Config(hidden=(8, 8), longest_stretch=1), Symbols((3, 3, 2), 6), 4)
     learner = agent.init(KEY)
     obs = jnp.zeros((3, 3, 2), jnp.uint8)
     episode = agent.begin_episode(learner, KEY)
@@ -75,7 +75,7 @@ def test_greedy_episodes_of_training_remember_and_others_count_too():
         action = agent.act(learner, greedy, obs, KEY)
         taken.append(int(action))
         step = Transition(obs, action, jnp.float32(0), jnp.float32(1), obs)
-        learner, greedy = agent.track(learner, greedy, step, jnp.bool_(False))
+        learner, greedy, _ = agent.track(learner, greedy, step, jnp.bool_(False))
     assert sorted(taken) == [0, 1, 2, 3]
 
 

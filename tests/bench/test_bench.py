@@ -61,7 +61,7 @@ def test_contestants_take_turns():
     runners = [Contestant(n, 2, lambda n=n: order.append(n)) for n in "abc"]
     take_turns(runners, 2)
     assert order == list("abcabc")
-    assert all(len(runner.seconds) == 2 for runner in runners)
+    assert all(len(runner.seconds) == len(runner.cpu_seconds) == 2 for runner in runners)
     assert runners[0].spread[0] <= runners[0].median <= runners[0].spread[1]
 
 
@@ -87,7 +87,14 @@ def test_a_peer_that_is_missing_is_named(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "wrong", ["--what host --no-peers", "--what startup --out b", "--turns 0", "--what nothing"]
+    "wrong",
+    [
+        "--what host --no-peers",
+        "--what startup --out b",
+        "--what solve --turns 3",
+        "--turns 0",
+        "--what nothing",
+    ],
 )
 def test_options_without_effect_are_refused(capsys, wrong):
     assert main(["bench", *wrong.split()]) == 2

@@ -372,3 +372,9 @@ def test_a_run_is_looked_into_at_its_end_without_snapshots(tmp_path, capsys):
     run = run_folder.run_path(tmp_path, spec.to_dict(), 0)
     assert main(["inspect", str(run), "-o", str(tmp_path / "i.html")]) == 0
     assert "at the end" in (tmp_path / "i.html").read_text()
+
+
+def test_names_of_columns_are_css_strings_that_end_nowhere_else():
+    shown = page._css_string('κ "×" </style>\\')
+    assert shown == '"κ \\22 ×\\22  \\3c /style\\3e \\5c "'
+    assert "<" not in shown

@@ -36,6 +36,7 @@ __all__ = [
     "Metrics",
     "Observe",
     "Schedule",
+    "Stretch",
     "Track",
     "Transition",
     "Update",
@@ -60,6 +61,16 @@ Item = Any  # what the replay holds: a Transition, or one with extras such as bo
 Metrics = dict[str, jax.Array]
 
 
+class Stretch(NamedTuple):
+    """Several steps of an episode as one; it ends where the transition does that holds it."""
+
+    obs: Any  # where it began
+    action: jax.Array  # the first one
+    reward: jax.Array  # Σ γᵏ rₖ
+    discount: jax.Array  # of its last step, times γ for every other one
+    mask: jax.Array | None = None  # of `obs`
+
+
 class Transition(NamedTuple):
     """One step. `discount` is 0 at termination and 1 otherwise, truncation included."""
 
@@ -70,6 +81,7 @@ class Transition(NamedTuple):
     next_obs: Any
     next_mask: jax.Array | None = None  # bool [A]: the actions allowed there; None: all of them
     mask: jax.Array | None = None  # the same of `obs`; environments give both or neither
+    since: Stretch | None = None  # steps that end with it, of agents that learn over several
 
 
 class Schedule(NamedTuple):
@@ -133,17 +145,20 @@ class Freeze(Protocol):
 
 
 class Inspect(Protocol):
-    """What the agent believes at one observation: "q", "policy", "value"; "ell", "greedy" …"""
+    """What the agent believes at one observation: "q", "policy", "value"; "ell", "novelty" …"""
 
     def __call__(self, learner: Learner, obs: Any, /) -> dict[str, jax.Array]: ...
 
 
 class Track(Protocol):
-    """Sees every step of an episode, and whether it was the last one there."""
+    """Sees every step of an episode, whether it was the last one there, and what to store of it.
+
+    The transition that it gives is what `observe` sees.
+    """
 
     def __call__(
         self, learner: Learner, episode: Episode, transition: Transition, last: jax.Array, /
-    ) -> tuple[Learner, Episode]: ...
+    ) -> tuple[Learner, Episode, Transition]: ...
 
 
 class Follow(NamedTuple):
@@ -190,9 +205,9 @@ def track_inside(agent: Agent) -> Track | None:
 
     def track(
         learner: Learner, episode: Episode, transition: Transition, last: jax.Array
-    ) -> tuple[Learner, Episode]:
-        inner, episode = own(learner.inner, episode, transition, last)
-        return learner._replace(inner=inner), episode
+    ) -> tuple[Learner, Episode, Transition]:
+        inner, episode, transition = own(learner.inner, episode, transition, last)
+        return learner._replace(inner=inner), episode, transition
 
     return track
 

@@ -1,7 +1,7 @@
 """ISL with plain tables: Algorithm 1 where q̂, ρ and ℓ have one number per state and action.
 
 Nothing that is learned in one state changes another, so ℓ of a state that was never seen stays what
-it was: the paper's networks lose it at Deep Sea 80 (docs/results/deep-sea.md).
+it was: the paper's networks lose it at Deep Sea 80 (docs/results/deep-sea-networks.md).
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ from isl.agents import base
 from isl.agents.base import Agent, Metrics, Transition, hyper, taken
 from isl.agents.dqn import Exploring, assemble
 from isl.agents.wrappers.at_any_scale import at_any_scale
+from isl.agents.wrappers.stretches import over_the_stretch
 from isl.nn.approximators import Approximators, Net, Trained
 from isl.nn.step import Reads
 
@@ -64,6 +65,10 @@ class Config(Exploring):
         later=True,
     )
 
+    longest_stretch: int = hyper(
+        16, "symbols: most steps between a value and its target", at_least=1, later=True
+    )
+
     normalises: ClassVar[bool] = True
 
 
@@ -100,6 +105,7 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         gamma=cfg.gamma,
         greedy_share=cfg.greedy_share,
         repeat_cost=cfg.repeat_cost,
+        longest_stretch=cfg.longest_stretch,
         num_actions=num_actions,
         rescale=rescale,
         values=values,
@@ -116,7 +122,7 @@ def averaged(cfg: Config, agent: Agent) -> Agent:
     def update(
         learner: Learner, frozen: Any, batch: Transition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
-        learner, metrics = agent.update(learner, frozen, batch, key)
+        learner, metrics = agent.update(learner, frozen, over_the_stretch(batch), key)
         share = share_of_newest(cfg.averaging, learner.q.updates)
         average = optax.incremental_update(learner.q.params, learner.average, share)
         return learner._replace(average=average), metrics

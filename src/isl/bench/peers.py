@@ -6,6 +6,7 @@ loop as its users run it. They come with the extra `peers`; a missing one is nam
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -107,29 +108,33 @@ def bsuite_dqn(task: str, steps: int) -> Contestant:
     return _bsuite_loop("bsuite dqn", task, agent, env, steps)
 
 
-def _sb3_like(module: str, name: str, task: str, steps: int) -> Contestant:
-    import importlib
+def sb3_like_dqn(module: str, env: Any, **options: Any) -> Any:
+    """The DQN of Stable-Baselines3 or of SBX, on one thread, learning after every step."""
+    import torch
 
+    torch.set_num_threads(1)
+    return importlib.import_module(module).DQN(
+        "MlpPolicy", env, train_freq=1, device="cpu", seed=0, verbose=0, **options
+    )
+
+
+def _sb3_like(module: str, name: str, task: str, steps: int) -> Contestant:
     import gymnasium
 
     env = playable(task)  # our Gymnasium twin
     if isinstance(env.observation_space, gymnasium.spaces.Discrete):
         env = gymnasium.wrappers.FlattenObservation(env)  # one-hot
-    model = importlib.import_module(module).DQN(
-        "MlpPolicy",
+    model = sb3_like_dqn(
+        module,
         env,
         learning_rate=5e-4,
         buffer_size=CAPACITY,
         learning_starts=128,
         batch_size=128,
         gamma=0.99,
-        train_freq=1,
         gradient_steps=1,
         target_update_interval=4,
         policy_kwargs={"net_arch": list(HIDDEN)},
-        device="cpu",
-        seed=0,
-        verbose=0,
     )
     model.learn(WARM_UP)
 
@@ -140,10 +145,7 @@ def _sb3_like(module: str, name: str, task: str, steps: int) -> Contestant:
 
 
 def sb3_dqn(task: str, steps: int) -> Contestant:
-    """Stable-Baselines3's DQN (PyTorch), one thread."""
-    import torch
-
-    torch.set_num_threads(1)
+    """Stable-Baselines3's DQN (PyTorch)."""
     return _sb3_like("stable_baselines3", "SB3 dqn", task, steps)
 
 

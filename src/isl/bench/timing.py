@@ -18,25 +18,28 @@ class Contestant:
     run: Callable[[], Any]
     facts: dict[str, float] = field(default_factory=dict)  # per unit: env steps, FLOPs, bytes …
     seconds: list[float] = field(default_factory=list)  # per unit of work, one entry a turn
+    cpu_seconds: list[float] = field(default_factory=list)  # the same, of the process's CPU time
 
     @property
     def median(self) -> float:
         return statistics.median(self.seconds)
 
     @property
+    def cpu_median(self) -> float:
+        return statistics.median(self.cpu_seconds)
+
+    @property
     def spread(self) -> tuple[float, float]:
         return min(self.seconds), max(self.seconds)
 
 
-def take_turns(
-    contestants: Iterable[Contestant],
-    turns: int,
-    clock: Callable[[], float] = time.perf_counter,
-) -> None:
+def take_turns(contestants: Iterable[Contestant], turns: int) -> None:
     """Time every contestant once per turn. Each must have been run once before (compiled)."""
     runners = list(contestants)
     for _ in range(turns):
         for contestant in runners:
-            start = clock()
+            start, cpu_start = time.perf_counter(), time.process_time()
             contestant.run()
-            contestant.seconds.append((clock() - start) / contestant.units)
+            cpu_end, end = time.process_time(), time.perf_counter()
+            contestant.seconds.append((end - start) / contestant.units)
+            contestant.cpu_seconds.append((cpu_end - cpu_start) / contestant.units)

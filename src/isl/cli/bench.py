@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from isl.errors import UsageError
@@ -13,17 +14,28 @@ from isl.status import ExitCode
 WHAT = {
     "training": "updates and steps per second of our agents, of peers, and the machine's limit",
     "exploration": "the uncertainty constrained policy beside softmax",
-    "host": "our DQN in the host loop beside Stable-Baselines3's (needs the extra peers)",
+    "host": "Seeker and DQN on Python environments beside the DQNs of Stable-Baselines3 and SBX",
+    "solve": "seconds until Seeker and Stable-Baselines3's tuned DQN solve two environments",
     "tasks": "steps of the grid tasks beside MiniGrid, navix and xminigrid, where installed",
-    "envs": "Seeker with 1, 4, 8 and 16 environments at once: speed, and steps to a solution",
+    "envs": "Seeker with 1, 4, 8 and 16 environments at once: speed, return, steps to a solution",
     "startup": "to the command's first episode, and the first steps beside Stable-Baselines3",
 }
+TURNS = 7
+WITHOUT_TURNS = ("exploration", "solve")
+NEEDS = {"host": ("stable_baselines3", "sbx"), "solve": ("stable_baselines3",)}
 
 
 def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     about = "; ".join(f"{name}: {text}" for name, text in WHAT.items())
-    parser.add_argument("--what", choices=list(WHAT), default="training", help=about)
-    parser.add_argument("--turns", type=int, default=7, help="how often each contestant is timed")
+    parser.add_argument(
+        "--what",
+        choices=list(WHAT),
+        default="training",
+        help=f"{about}. host and solve need the extra peers",
+    )
+    parser.add_argument(
+        "--turns", type=int, help=f"how often each contestant is timed; default: {TURNS}"
+    )
     parser.add_argument("--core", type=int, default=0, help="the core everything runs on")
     parser.add_argument(
         "--no-peers", action="store_true", help="leave other projects out of training"
@@ -37,14 +49,25 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
 
 
 def run(options: argparse.Namespace) -> ExitCode:
-    if options.turns < 1:
-        raise UsageError(f"--turns must be at least 1, got {options.turns}")
+    if options.turns is not None and options.what in WITHOUT_TURNS:
+        raise UsageError(f"--turns has no effect on --what {options.what}")
+    turns = TURNS if options.turns is None else options.turns
+    if turns < 1:
+        raise UsageError(f"--turns must be at least 1, got {turns}")
     if options.what != "training" and (options.no_peers or options.no_scaling or options.out):
         raise UsageError("--no-peers, --no-scaling and --out are for --what training")
+    missing = [each for each in NEEDS.get(options.what, ()) if find_spec(each) is None]
+    if missing:
+        raise UsageError(f"this needs {' and '.join(missing)}: pip install 'isl[peers]'")
     if options.what == "startup":  # the command that is started prepares itself
         from isl.bench import startup
 
-        startup.measure(options.turns, options.core)
+        startup.measure(turns, options.core)
+        return ExitCode.OK
+    if options.what == "solve":  # likewise
+        from isl.bench import solving
+
+        solving.compare(options.core)
         return ExitCode.OK
     prepare_process(options.core)  # before JAX is imported
     if options.what == "exploration":
@@ -54,18 +77,18 @@ def run(options: argparse.Namespace) -> ExitCode:
     elif options.what == "tasks":
         from isl.bench import tasks
 
-        tasks.bench_tasks(options.turns)
+        tasks.bench_tasks(turns)
     elif options.what == "envs":
         from isl.bench import many_envs
 
-        many_envs.compare(options.turns)
+        many_envs.compare(turns)
     elif options.what == "host":
         from isl.bench import host_loop
 
-        host_loop.compare(options.turns)
+        host_loop.compare(turns)
     else:
         from isl.bench.report import bench
 
         out = options.out or Path("bench")
-        bench(out, options.turns, peers=not options.no_peers, scaling=not options.no_scaling)
+        bench(out, turns, peers=not options.no_peers, scaling=not options.no_scaling)
     return ExitCode.OK

@@ -20,6 +20,10 @@ class Outputs:
     def __call__(self, name: str) -> jax.Array:
         return self._nets.evaluate(name, self._view, self._obs)
 
+    def at(self, obs: jax.Array) -> Outputs:
+        """The same networks at other observations; not those that are tables."""
+        return Outputs(self._nets, self._view, obs)
+
     def features(self, name: str) -> jax.Array:
         """The last hidden layer."""
         return self._nets.evaluate(name, self._view, self._obs, method="features")

@@ -177,6 +177,15 @@ GRIDS = [
     grid("door_key/8", 500_000, 0.9, Bar(each=0.9, on=4)),
     grid("multi_room/4", 500_000, 0.7, Bar(each=0.7, on=4)),
 ]
+# One way through a labyrinth of 28 steps, shown as a place and as a number: 1 − 28 · 0.01.
+_LABYRINTH = Case(
+    "Labyrinth", "isl.paper.grids:isl/Labyrinth-v0", 30_000, 0.715, bar=Bar(each=0.715, on=5)
+)
+LABYRINTHS = [
+    _LABYRINTH,
+    dataclasses.replace(_LABYRINTH, name="Labyrinth, as a table", options={"table": True}),
+]
+PIXELS = Case("Pixels", "isl.paper.grids:isl/Pixels-v0", 50_000, 0.99, bar=Bar(each=0.99, on=4))
 UNTUNED = [*VECTORS, *TABLES, *SWING_UPS, LANDER]
 ABLATED = [
     *(case for case in VECTORS if case.name in ("MountainCar-v0", "Knobs")),

@@ -12,7 +12,9 @@ from isl.errors import UsageError, closest
 from isl.paper.cases import (
     ABLATED,
     GRIDS,
+    LABYRINTHS,
     LANDER,
+    PIXELS,
     REWARD_SCALE,
     SWING_UPS,
     TABLES,
@@ -173,6 +175,10 @@ COMPARISONS = {
             Tranche(GRIDS, (CONTROL,), THREE),
         ],
         quick=Tranche(GRIDS[:1], (OURS, CONTROL), (0,)),
+    ),
+    "encodings": Comparison(
+        [Tranche(LABYRINTHS, (OURS,), FIVE), Tranche([PIXELS], (OURS,), FIVE)],
+        quick=Tranche(LABYRINTHS, (OURS,), (0,)),
     ),
     # The preset was chosen on seeds from 1000 on.
     "reward_scale": Comparison(

@@ -1,13 +1,13 @@
-"""Stable-Baselines3's agents with its defaults, trained and measured as ours are.
+"""Stable-Baselines3's agents, with its defaults unless told otherwise, measured as ours are.
 
 They are trained in one call of `learn`, so that schedules, such as DQN's ε over a tenth of all
-steps, are what a user gets; a callback measures the policy after each tenth.
+steps, are what a user gets; a callback measures the policy after each part.
 """
 
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import gymnasium
@@ -17,7 +17,8 @@ from gymnasium.spaces import Discrete, Space
 from isl.envs import spaces
 
 CLASSES = {"sb3_dqn": "DQN", "sb3_ppo": "PPO"}
-Look = Callable[[int, "Peer"], None]  # the steps so far, and the policy
+# From the steps so far and the policy to whether to go on; None is yes.
+Look = Callable[[int, "Peer"], bool | None]
 
 
 class FlatActions(gymnasium.ActionWrapper[Any, Any, Any]):
@@ -52,9 +53,18 @@ class Peer:
 
 
 def train(
-    agent: str, env: gymnasium.Env[Any, Any], seed: int, steps: int, parts: int, look: Look
+    agent: str,
+    env: gymnasium.Env[Any, Any],
+    seed: int,
+    steps: int,
+    parts: int,
+    look: Look,
+    options: Mapping[str, Any] | None = None,
 ) -> None:
-    """Train an agent with its defaults and call `look` after each of the `parts`."""
+    """Train an agent and call `look` after each of the `parts`, until it returns False.
+
+    `options` are other hyper-parameters than its defaults.
+    """
     import stable_baselines3 as sb3  # type: ignore[import-not-found]
     import torch
 
@@ -64,18 +74,21 @@ def train(
     if agent == "sb3_dqn" and not isinstance(env.action_space, Discrete):
         env = FlatActions(env)
         decode = env.action
-    model = getattr(sb3, CLASSES[agent])("MlpPolicy", env, seed=seed, device="cpu", verbose=0)
-    peer, done = Peer(model, decode), 0
+    model = getattr(sb3, CLASSES[agent])(
+        "MlpPolicy", env, seed=seed, device="cpu", verbose=0, **(options or {})
+    )
+    peer, done, going_on = Peer(model, decode), 0, True
 
     def at_step(*_: Any) -> bool:
-        nonlocal done
-        while done + 1 < parts and model.num_timesteps >= steps * (done + 1) // parts:
+        nonlocal done, going_on
+        while going_on and done + 1 < parts and model.num_timesteps >= steps * (done + 1) // parts:
             done += 1
-            look(model.num_timesteps, peer)
-        return True
+            going_on = look(model.num_timesteps, peer) is not False
+        return going_on
 
     model.learn(steps, callback=at_step)
-    look(model.num_timesteps, peer)
+    if going_on:
+        look(model.num_timesteps, peer)
 
 
 def version() -> str:

@@ -88,7 +88,7 @@ def _page(contents: _Contents) -> str:
     configurations, runs, provenance, commands = made
     hosts = {name: f'<div id="charts-{name}" class="panels"></div>' for name in charts}
     hosts["curves"] = '<div id="charts-curves"></div>'
-    sections = [("overview", "Overview", _overview(found) + table_html(configurations))]
+    sections = [("overview", "Overview", _overview(found))]
     headings = {
         "scaling": "Episodes to solve",
         "curves": "Learning curves",
@@ -98,7 +98,7 @@ def _page(contents: _Contents) -> str:
     sections += [(name, text, hosts[name]) for name, text in headings.items() if charts[name]]
     if believed:
         sections.append(("inside", "Inside the agent", '<div id="beliefs" class="card"></div>'))
-    sections.append(("all-runs", "Runs", table_html(runs)))
+    sections.append(("all-runs", "Runs", table_html(configurations) + table_html(runs)))
     origin = table_html(provenance, wide=["value"]) + table_html(commands, wide=["command"])
     sections.append(("origin", "Where it comes from", origin))
     data = {

@@ -10,6 +10,7 @@ import base64
 import hashlib
 import importlib.resources
 import json
+import re
 from collections.abc import Sequence
 from html import escape
 from typing import Any
@@ -20,6 +21,7 @@ from isl.report.tables import Cell, Table
 
 SCRIPTS = ("scales.js", "charts.js", "majorant.js", "maps.js", "beliefs.js", "report.js")
 MOST_LETTERS = 80  # of a cell, unless its column is wide; the rest is shown when pointed at
+_OPTION = re.compile(r"--\S+(?: (?!--)\S+)*")  # of a command: its name and values
 
 
 def html_page(
@@ -80,23 +82,44 @@ def embedded(data: Any) -> str:
 
 def table_html(table: Table, wide: Sequence[str] = ()) -> str:
     """A table that can be read as it is, and sorted, filtered and saved with the script."""
-    kinds = [_kind(table, column, wide) for column in range(len(table.columns))]
-    named = zip(table.columns, kinds, strict=True)
-    head = "".join(f"<th{kind}>{escape(name)}</th>" for name, kind in named)
+    kinds = {column: _kind(table, column, wide) for column in _filled(table)}
+    head = "".join(f"<th{k}>{escape(table.columns[column])}</th>" for column, k in kinds.items())
     rows = "".join(
-        "<tr>" + "".join(_cell(c, k) for c, k in zip(row, kinds, strict=True)) + "</tr>\n"
+        "<tr>" + "".join(_cell(row[column], k) for column, k in kinds.items()) + "</tr>\n"
         for row in table.rows
     )
     long = len(table.rows) > 12
     find = f'<input class="filter" data-table="{table.id}" placeholder="filter" hidden>' * long
     note = f'<p class="note">{escape(table.note)}</p>' if table.note else ""
     return (
-        f'<div class="card"><div class="bar"><h3>{escape(table.title)}</h3>{find}'
+        f'<div class="card">{_names_on_a_phone(table, list(kinds))}'
+        f'<div class="bar"><h3>{escape(table.title)}</h3>{find}'
         f'<button type="button" class="csv" data-table="{table.id}" hidden>CSV</button></div>'
         f'<div class="scroll"><table class="sortable" id="{table.id}">'
         f"<thead><tr>{head}</tr></thead>"
         f"<tbody>{rows}</tbody></table></div>{note}</div>"
     )
+
+
+def _filled(table: Table) -> list[int]:
+    """The columns that say something of at least one row; all of them if there are no rows."""
+    every = range(len(table.columns))
+    return [c for c in every if any(row[c] not in (None, "") for row in table.rows)] or list(every)
+
+
+def _css_string(text: str) -> str:
+    """Text in quotes, as CSS reads it; nothing in it ends the string or the style."""
+    escaped = "".join(f"\\{ord(c):x} " if c in '"\\<>\n' else c for c in text)
+    return f'"{escaped}"'
+
+
+def _names_on_a_phone(table: Table, columns: Sequence[int]) -> str:
+    """Style that writes a column's name before each of its cells, where a row is a block."""
+    rules = "".join(
+        f"#{table.id} td:nth-child({place})::before{{content:{_css_string(table.columns[column])}}}"
+        for place, column in enumerate(columns, start=1)
+    )
+    return f"<style>@media (max-width:700px){{{rules}}}</style>"
 
 
 def _kind(table: Table, column: int, wide: Sequence[str]) -> str:
@@ -113,6 +136,9 @@ def _cell(value: Cell, kind: str) -> str:
     if isinstance(value, str) and len(value) > MOST_LETTERS and "wrap" not in kind:
         shown = escape(value[: MOST_LETTERS - 1])
         return f'<td{kind} title="{escape(value)}">{shown}…</td>'
+    if isinstance(value, str) and "wrap" in kind:  # lines break between options, not inside
+        shown = _OPTION.sub(r"<span>\g<0></span>", escape(value))
+        return f"<td{kind}>{shown}</td>"
     if isinstance(value, str):
         return f"<td{kind}>{escape(value)}</td>"
     shown = f"{value:,}" if isinstance(value, int) else f"{value:.4g}"

@@ -116,10 +116,10 @@ class _OneSeed:
         step_key, reset_key = jax.random.split(rng.at(seed.streams["env"], now))
         ts = env.step(seed.env, action, step_key)
         transition = Transition(seed.obs, action, ts.reward, ts.discount, ts.obs)
-        learner, item = agent.observe(seed.learner, transition, rng.at(seed.streams["store"], now))
-        going = seed.episode
+        learner, going = seed.learner, seed.episode
         if agent.track is not None:
-            learner, going = agent.track(learner, going, transition, ts.last)
+            learner, going, transition = agent.track(learner, going, transition, ts.last)
+        learner, item = agent.observe(learner, transition, rng.at(seed.streams["store"], now))
         begun = agent.begin_episode(learner, rng.at(seed.streams["episode"], now))
         env_state, obs = go_on(env, ts, reset_key)
         episode = jax.tree.map(partial(jnp.where, ts.last), begun, going)

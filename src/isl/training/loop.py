@@ -112,7 +112,11 @@ def empty_replay(
     agent: Agent, learner: Learner, obs: Any, stream: jax.Array, mask: jax.Array | None = None
 ) -> replay.Storage:
     """A replay for what the agent stores; `stream` is the one that storing draws from."""
-    _, item = agent.observe(learner, dummy_transition(obs, mask), rng.at(stream, jnp.uint32(0)))
+    transition, key = dummy_transition(obs, mask), rng.at(stream, jnp.uint32(0))
+    if agent.track is not None:
+        episode = agent.begin_episode(learner, key)
+        _, _, transition = agent.track(learner, episode, transition, jnp.zeros((), jnp.bool_))
+    _, item = agent.observe(learner, transition, key)
     return replay.create(item, agent.schedule.replay_capacity)
 
 

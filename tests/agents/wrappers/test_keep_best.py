@@ -70,7 +70,7 @@ def play(agent: Agent, learner: Any, returns: dict[int, float], episodes: int) -
         for last in (False, True):
             action = int(agent.act(learner, episode, OBS, KEY))
             reward = jnp.float32(returns.get(action, 0.0) / 2)
-            learner, episode = agent.track(learner, episode, paying(reward), jnp.bool_(last))
+            learner, episode, _ = agent.track(learner, episode, paying(reward), jnp.bool_(last))
         learner = updated(agent, learner)
     return learner
 
@@ -130,7 +130,7 @@ def test_episodes_of_an_earlier_challenger_do_not_count():
     learner = updated(agent, agent.init(KEY))
     episode = agent.begin_episode(learner, KEY)
     learner = learner._replace(number=learner.number + 1)
-    learner, _ = agent.track(learner, episode, paying(jnp.float32(5)), jnp.bool_(True))
+    learner, *_ = agent.track(learner, episode, paying(jnp.float32(5)), jnp.bool_(True))
     assert learner.trial.episodes == 0
 
 

@@ -50,6 +50,9 @@ class Config(base.Config):
         at_least=0,
         later=True,
     )
+    longest_stretch: int = hyper(
+        16, "symbols: most steps between a value and its target", at_least=1, later=True
+    )
     sweep: int = hyper(128, "tables: states that an update looks at", at_least=1)
     successors: int = hyper(8, "tables: different next states kept per action", at_least=1)
     tilings: int = hyper(16, "vectors and images: codes that visits are counted by", at_least=1)
@@ -60,16 +63,16 @@ class Config(base.Config):
     normalises: ClassVar[bool] = True
 
     def unused(self, space: Space[Any]) -> Mapping[str, str]:
+        of_symbols = ("repeat_cost", "longest_stretch")
+        of_views = ("view_power", *of_symbols)
         if isinstance(space, Discrete):
             names = ("hidden", "batch_size", "learning_starts", "lr", "averaging", "action_gap")
             reason = "a table has neither networks nor codes"
-            return dict.fromkeys(
-                (*names, "tilings", "tile_width", "view_power", "repeat_cost"), reason
-            )
+            return dict.fromkeys((*names, "tilings", "tile_width", *of_views), reason)
         useless = dict.fromkeys(("sweep", "successors"), "these observations are no table")
         if is_vector(space):
             reason = "these observations are vectors"
-            return useless | dict.fromkeys(("view_power", "repeat_cost"), reason)
+            return useless | dict.fromkeys(of_views, reason)
         reason = "these observations are no vectors"
         useless |= dict.fromkeys(("tile_width", "novelty_power"), reason)
-        return useless | ({"repeat_cost": "these are images"} if is_image(space) else {})
+        return useless | (dict.fromkeys(of_symbols, "these are images") if is_image(space) else {})

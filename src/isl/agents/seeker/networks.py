@@ -35,6 +35,7 @@ from isl.agents.seeker import familiarity
 from isl.agents.seeker.config import Config
 from isl.agents.stable_dqn import double_q_target, share_of_newest, with_wider_gap
 from isl.agents.wrappers.at_any_scale import at_any_scale
+from isl.agents.wrappers.stretches import over_the_stretch
 from isl.envs.joined import Joined
 from isl.envs.kinds import Symbols, is_image
 from isl.nn.approximators import Approximators, Frozen, Net, Trained
@@ -56,7 +57,7 @@ class Learner(NamedTuple):
 class Beliefs(NamedTuple):
     """What the networks and ℓ say of a transition, each of all actions [A]."""
 
-    g_tm1: jax.Array  # g(s, ·)
+    g_tm1: jax.Array  # g(s, ·), where the stretch began
     q_tm1: jax.Array  # q̂(s, ·)
     h_tm1: jax.Array  # the log-odds of h(s, ·)
     g_ahead: jax.Array  # g(s′, ·), as it is now
@@ -75,9 +76,10 @@ def losses(cfg: Config, now: Transition, told: Beliefs) -> tuple[Losses, Metrics
     """The losses of one transition, and what is worth logging."""
     chex.assert_equal_shape(told)
     chex.assert_rank([told.g_tm1, now.reward, now.discount], [1, 0, 0])
-    g, q, h = (taken(x, now.action) for x in told[:3])
-    g_target = double_q_target(cfg.gamma, now, told.g_ahead, told.g_t)
-    g_target = with_wider_gap(cfg.action_gap, g_target, told.g_tm1, now)
+    far = over_the_stretch(now)
+    g, q, h = taken(told.g_tm1, far.action), *(taken(x, now.action) for x in told[1:3])
+    g_target = double_q_target(cfg.gamma, far, told.g_ahead, told.g_t)
+    g_target = with_wider_gap(cfg.action_gap, g_target, told.g_tm1, far)
     v = uc_value(*base.allowed(told.q_t, told.ell_t, now.next_mask), cfg.kappa)  # eq. (11)
     q_target = stop_gradient(now.reward + cfg.gamma * now.discount * v)  # eq. (18d)
     most = jnp.max(base.among(told.ell_t, now.next_mask))
@@ -110,6 +112,7 @@ def make(cfg: Config, space: Space[Any], num_actions: int) -> Agent:
         gamma=cfg.gamma,
         greedy_share=cfg.greedy_share,
         repeat_cost=cfg.repeat_cost,
+        longest_stretch=cfg.longest_stretch,
         num_actions=num_actions,
         rescale=rescale,
         values=greedy_values,
@@ -129,8 +132,11 @@ def assemble(cfg: Config, values: Approximators, codes: Codes, num_actions: int)
         """q̂ and the log-odds of h, from what the network gives."""
         return seek[..., :num_actions], seek[..., num_actions:] + HOPE
 
+    def novelty(visits: jax.Array, obs: jax.Array) -> jax.Array:
+        return familiarity.novelty(visits, codes.encode(obs), codes.power, codes.alone)
+
     def ell_of(visits: jax.Array, obs: jax.Array, odds: jax.Array) -> jax.Array:
-        u = familiarity.novelty(visits, codes.encode(obs), codes.power, codes.alone)
+        u = novelty(visits, obs)
         return jnp.maximum(u + (1 - u) * jax.nn.sigmoid(odds), cfg.ell_min)
 
     def explored(learner: Learner, obs: jax.Array) -> tuple[jax.Array, jax.Array]:
@@ -159,7 +165,8 @@ def assemble(cfg: Config, values: Approximators, codes: Codes, num_actions: int)
             now, then, ahead = reads.online, reads.target, reads.ahead
             (q_tm1, h_tm1), (q_t, h_t) = halves(now("seek")), halves(then("seek"))
             ell_t = ell_of(learner.visits, batch.next_obs, h_t)
-            g_tm1, g_ahead, g_t = now("greedy"), ahead("greedy"), then("greedy")
+            g_tm1 = now.at(over_the_stretch(batch).obs)("greedy")
+            g_ahead, g_t = ahead("greedy"), then("greedy")
             told = Beliefs(g_tm1, q_tm1, h_tm1, g_ahead, g_t, q_t, ell_t)
             return base.mean_loss(partial(losses, cfg), batch, told)
 
@@ -179,6 +186,7 @@ def assemble(cfg: Config, values: Approximators, codes: Codes, num_actions: int)
             "policy": uc_policy(q, ell, cfg.kappa),
             "pareto": pareto_optimal(q, ell),
             "value": uc_value(q, ell, cfg.kappa),
+            "novelty": novelty(learner.visits, obs),
         }
 
     schedule = base.schedule_of(cfg, random_start=True)

@@ -19,6 +19,7 @@ from isl.agents.weariness import PLACES, Weariness
 from isl.agents.wrappers.keep_best import keep_best
 from isl.agents.wrappers.normalise_observations import Statistics, normalise, normalised, pixels_of
 from isl.agents.wrappers.scale_rewards import in_units, or_one
+from isl.agents.wrappers.stretches import with_stretches
 from isl.envs.kinds import Symbols, is_vector
 from isl.nn.codes import symbol_codes
 
@@ -39,6 +40,7 @@ def at_any_scale(
     gamma: float,
     greedy_share: float,
     repeat_cost: float,
+    longest_stretch: int,
     num_actions: int,
     rescale: Callable[[Any, jax.Array], Any],
     values: Callable[[Any, Any, jax.Array], jax.Array],
@@ -51,6 +53,7 @@ def at_any_scale(
         gamma: the discount factor.
         greedy_share: of the training episodes that are played greedily.
         repeat_cost: of an action in the same view of an episode, in units; where views are symbols.
+        longest_stretch: most steps between a value and its target; where views are symbols.
         num_actions: how many there are.
         rescale: the learner with all values times a factor.
         values: of all actions, from the learner, parameters of a policy and an observation.
@@ -79,4 +82,7 @@ def at_any_scale(
             cost=lambda policy: repeat_cost * or_one(policy.unit),
             num_actions=num_actions,
         )
-    return keep_best(agent, greedy_share, newest, values_of, weary)
+    agent = keep_best(agent, greedy_share, newest, values_of, weary)
+    if not isinstance(space, Symbols) or longest_stretch == 1:
+        return agent
+    return with_stretches(agent, space, num_actions, gamma, longest_stretch)

@@ -45,9 +45,11 @@ def expanded(agent: Agent, expand: Expand | None) -> Agent:
 
     def track(
         learner: Learner, episode: Any, transition: Transition, last: jax.Array
-    ) -> tuple[Learner, Any]:
+    ) -> tuple[Learner, Any, Transition]:
         assert agent.track is not None
-        return agent.track(learner, episode, _each(transition, expand), last)
+        learner, episode, seen = agent.track(learner, episode, _each(transition, expand), last)
+        assert seen.since is None, "stretches of steps hold observations as the agent sees them"
+        return learner, episode, transition
 
     def follow(learner: Learner, memory: Any, obs: jax.Array, *mask: Any) -> tuple[jax.Array, Any]:
         assert agent.follow is not None

@@ -155,7 +155,7 @@ def either(yes: jax.Array, one: Any, other: Any) -> Any:
 
 def tracked(
     weary: Weariness | None, learner: Learner, episode: Episode, now: Transition, last: jax.Array
-) -> tuple[Learner, Episode]:
+) -> tuple[Learner, Episode, Transition]:
     """`track`: returns of greedy episodes count for who played them."""
     paid = episode.paid + now.reward
     by_champion = last & (episode.role == CHAMPION)
@@ -163,7 +163,7 @@ def tracked(
     best = included(learner.best, paid, by_champion)
     trial = included(learner.trial, paid, by_challenger)
     been = went(weary, episode.been, now.obs, now.action)
-    return learner._replace(best=best, trial=trial), episode._replace(paid=paid, been=been)
+    return learner._replace(best=best, trial=trial), episode._replace(paid=paid, been=been), now
 
 
 def after_trial(learner: Learner, newest: Any) -> Learner:

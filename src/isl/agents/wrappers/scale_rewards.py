@@ -134,4 +134,8 @@ def or_one(x: jax.Array) -> jax.Array:
 
 
 def _divided(items: Any, factor: jax.Array) -> Any:
-    return map_transitions(lambda part: part._replace(reward=part.reward / factor), items)
+    def one(part: Transition) -> Transition:
+        since = part.since and part.since._replace(reward=part.since.reward / factor)
+        return part._replace(reward=part.reward / factor, since=since)
+
+    return map_transitions(one, items)

@@ -151,11 +151,11 @@ class _Functions:
             env = real_first[i]
             transition = jax.tree.map(lambda x: x[env], batch)
             key = rng.at(state.streams["store"], state.steps + i + 1)
-            learner, item = self.agent.observe(learner, transition, key)
             if self.agent.track is not None:
                 own = jax.tree.map(lambda x: x[env], episodes)
-                learner, own = self.agent.track(learner, own, transition, last[env] > 0)
+                learner, own, transition = self.agent.track(learner, own, transition, last[env] > 0)
                 episodes = jax.tree.map(lambda x, new: x.at[env].set(new), episodes, own)
+            learner, item = self.agent.observe(learner, transition, key)
             return learner, replay.add(storage, item, state.steps + i), episodes
 
         count = jnp.sum(real).astype(jnp.int32) if self.skips else self.width
