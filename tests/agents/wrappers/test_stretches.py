@@ -125,6 +125,15 @@ def test_agents_on_views_store_stretches(model):
     assert np.all(np.asarray(items.since.discount) <= 1)
 
 
+def test_a_model_in_the_middle_of_an_episode_is_saved(tmp_path):
+    trained = isl.Seeker("empty/5", seed=0, learning_starts=50, batch_size=16)
+    trained.learn(103, progress_bar=False, n_eval_episodes=0)
+    trained.save(tmp_path / "m.isl")
+    again = isl.Seeker.load(tmp_path / "m.isl", env="empty/5")
+    obs = np.zeros(trained.observation_space.shape, np.uint8)
+    assert again.predict(obs)[0] == trained.predict(obs)[0]
+
+
 def test_the_option_is_for_symbols():
     with pytest.raises(UsageError, match="longest_stretch"):
         isl.Seeker("CartPole-v1", longest_stretch=8)

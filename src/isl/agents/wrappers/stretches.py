@@ -37,7 +37,7 @@ class Episode(NamedTuple):
     inner: Any
     recent: Recent
     steps: jax.Array  # int32: of the episode so far
-    key: jax.Array  # that lengths are drawn with
+    key: jax.Array  # that lengths are drawn with, as plain numbers: files hold those only
 
 
 def with_stretches(
@@ -56,7 +56,7 @@ def with_stretches(
         )
         recent = jax.tree.map(lambda x: jnp.zeros((longest, *x.shape), x.dtype), none)
         inner = agent.begin_episode(learner, inner_key)
-        return Episode(inner, recent, jnp.int32(0), own_key)
+        return Episode(inner, recent, jnp.int32(0), jax.random.key_data(own_key))
 
     def act(
         learner: Any, episode: Episode, obs: jax.Array, key: jax.Array, mask: Any = None
@@ -70,7 +70,8 @@ def with_stretches(
         if own_track is not None:
             learner, inner, now = own_track(learner, inner, now, last)
         recent, steps = newer(episode.recent, now), episode.steps + 1
-        key = jax.random.fold_in(episode.key, steps)
+        key = jax.random.wrap_key_data(episode.key, impl="threefry2x32")
+        key = jax.random.fold_in(key, steps)
         length = jax.random.randint(key, (), 1, jnp.minimum(steps, longest) + 1)
         since = stretch(recent, now, length, gamma)
         return learner, Episode(inner, recent, steps, episode.key), now._replace(since=since)
