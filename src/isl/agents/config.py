@@ -68,6 +68,8 @@ class Config:
 
     normalises: ClassVar[bool] = False  # whether the agent normalises vectors by itself
 
+    recognises: ClassVar[bool] = False  # whether it keeps a table of observations that come back
+
     def unused(self, space: Space[Any]) -> Mapping[str, str]:
         """The options that have no effect on such observations, each with the reason."""
         return {}

@@ -104,6 +104,7 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
         space=observation_space,
         gamma=cfg.gamma,
         greedy_share=cfg.greedy_share,
+        practice=0.0,
         repeat_cost=cfg.repeat_cost,
         longest_stretch=cfg.longest_stretch,
         num_actions=num_actions,

@@ -44,7 +44,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     )
     beyond_paper = options.preset is None and spec.timesteps is not None
     if beyond_paper:
-        seen = observations_of(spec.task, options.observations).seen
+        seen = observations_of(spec.task, options.observations, options.agent).seen
         if note := presets.note(spec.task, options.agent, seen):
             print(note, file=sys.stderr)
     jobs = [Job(spec, some) for some in cohorts(shared.seeds(options), spec.cohort_width)]

@@ -123,5 +123,5 @@ def _search(options: argparse.Namespace, fixed: dict[str, Any]) -> Search:
 def _seen(spec: RunSpec, kind: str) -> Any:
     """What the agent sees of the task."""
     if spec.timesteps is not None:
-        return observations_of(spec.task, kind).seen
+        return observations_of(spec.task, kind, spec.agent_name).seen
     return spec.reading(spec.environment().observation_space).seen

@@ -1,4 +1,4 @@
-"""Kinds of arrays that agents see: images, symbols, and vectors of amounts."""
+"""Kinds of arrays that agents see: images, symbols, vectors of amounts, and what comes back."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ class Symbols(spaces.Box):
     def __init__(self, shape: tuple[int, ...], number: int) -> None:
         super().__init__(0, number - 1, shape, np.uint8)
         self.number = number
+
+
+class Recurring(spaces.Box):
+    """Images or vectors of which the same ones come back: agents may keep a table of them."""
+
+    def __init__(self, space: spaces.Box) -> None:
+        super().__init__(space.low, space.high, space.shape, space.dtype.type)
+        self.space = space
 
 
 def is_image(space: Any) -> bool:

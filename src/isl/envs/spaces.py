@@ -11,6 +11,9 @@ An agent sees a Discrete space, a table with one entry per observation, or a Box
                vector, in which Discrete and MultiDiscrete are one-hot
     symbols    MiniGrid's view, a Box of 7 × 7 × 3 uint8, and any Box of small integers that is said
                to be one: names, not amounts, of which networks learn what they mean
+    recurring  images and vectors of which the same ones come back, as a place (x, y) in a maze
+               does: agents that can keep a table of those that they meet. No space says so; it is
+               found by playing (isl.training.python_envs.scout)
 
 Actions: Discrete, and MultiDiscrete as one index over all combinations.
 """
@@ -29,10 +32,10 @@ from numpy.typing import NDArray
 
 from isl.envs import encoding, joined
 from isl.envs.encoding import in_one_line
-from isl.envs.kinds import Symbols, is_image
+from isl.envs.kinds import Recurring, Symbols, is_image
 from isl.errors import UsageError
 
-CHOICES = ("auto", "table", "vector", "image", "parts", "symbols")
+CHOICES = ("auto", "table", "vector", "image", "parts", "symbols", "recurring")
 TABLE_STATES = 100_000  # of a finite product that is a table without being asked for
 MOST_STATES = 10_000_000  # of one that is asked for
 MINIGRID_VIEW = (7, 7, 3)  # object, colour and state of the cells in front of the agent
@@ -101,7 +104,7 @@ def observations(space: spaces.Space[Any], kind: str = "auto") -> Observations:
     if kind == "auto":
         kind = _by_itself(space)
     reading = {"table": _table, "vector": _vector, "image": _image, "symbols": _symbols}
-    return (reading | {"parts": _parts})[kind](space)
+    return (reading | {"parts": _parts, "recurring": _recurring})[kind](space)
 
 
 def _by_itself(space: spaces.Space[Any]) -> str:
@@ -185,6 +188,27 @@ def _symbols(space: spaces.Space[Any]) -> Observations:
 
     seen = Symbols(space.shape, number)
     return Observations(space, "symbols", seen, encode, seen)
+
+
+def _recurring(space: spaces.Space[Any]) -> Observations:
+    usual_one = _image(space) if is_image(space) else _vector(space)
+    if not can_recur(usual_one):
+        raise _misfit("recurring", space, "expected vectors or images that are no table yet")
+    assert isinstance(usual_one.seen, spaces.Box)
+    return usual_one._replace(kind="recurring", seen=Recurring(usual_one.seen))
+
+
+def can_recur(reading: Observations) -> bool:
+    """Whether a table of what is met could be kept: not where one is already, nor of views."""
+    return reading.kind in ("vector", "image") and reading.expand is None
+
+
+def no_use_of_recurring(agent: str) -> str:
+    """What to tell the user of an agent that reads recurring observations like others."""
+    return (
+        'observations "recurring" are for agents that keep a table of what comes back, and '
+        f"{agent} does not; leave the option out"
+    )
 
 
 def _misfit(kind: str, space: spaces.Space[Any], why: str) -> UsageError:

@@ -118,7 +118,7 @@ def resolve(
     if wanted.until_solved and not envs.has_goal(task):
         raise UsageError(f"--until-solved is for tasks with a goal to visit; {task} has none")
     if family is None:
-        reading = observations_of(task, observations)
+        reading = observations_of(task, observations, agent)
         return _resolve_gymnasium(task, agent, overrides, preset, reading, wanted)
     if wanted.timesteps is not None:
         raise UsageError(f"--timesteps is for Gymnasium environments; {task} takes --episodes")
@@ -192,8 +192,8 @@ def _with_courses(config: Config, steps: int) -> Config:
 
 
 @lru_cache(maxsize=64)
-def observations_of(task: str, kind: str = "auto") -> spaces.Observations:
-    """How a Gymnasium environment is read; both its spaces are checked."""
+def observations_of(task: str, kind: str = "auto", agent: str = "") -> spaces.Observations:
+    """How an agent reads a Gymnasium environment; both its spaces are checked."""
     import gymnasium
 
     _check_gymnasium_id(task)
@@ -204,9 +204,25 @@ def observations_of(task: str, kind: str = "auto") -> spaces.Observations:
         raise UsageError(f"{task} cannot be made: {reason}") from None
     try:
         spaces.actions(env.action_space)
-        return spaces.observations(env.observation_space, kind)
+        reading = spaces.observations(env.observation_space, kind)
+        if not agent or kind not in ("auto", "recurring"):
+            return reading
+        return _scouted(reading, agent, task)
     finally:
         env.close()
+
+
+def _scouted(reading: spaces.Observations, agent: str, task: str) -> spaces.Observations:
+    """The reading, also where observations come back; for agents that make a difference of it."""
+    import gymnasium
+
+    from isl.training.python_envs.scout import scouted
+
+    if agents.load(agent).Config.recognises:
+        return scouted(reading, lambda: gymnasium.make(task))
+    if reading.kind == "recurring":
+        raise UsageError(spaces.no_use_of_recurring(agents.label(agent)))
+    return reading
 
 
 def _check_gymnasium_id(task: str) -> None:

@@ -11,12 +11,19 @@ from gymnasium.spaces import Space
 
 from isl import agents
 from isl.agents.config import Config
+from isl.envs.kinds import Recurring
+from isl.envs.spaces import no_use_of_recurring
 from isl.errors import UsageError
 from isl.experiments import presets
 from isl.model.environment import Attachment
 from isl.model.torsos import read_by
 
 log = logging.getLogger(__name__)
+
+
+def recognises(agent: str) -> bool:
+    """Whether the agent keeps a table of observations that come back."""
+    return bool(agents.load(agent).Config.recognises)
 
 
 def configured(
@@ -29,6 +36,8 @@ def configured(
 ) -> Config:
     """The hyper-parameters; an option that would have no effect is refused."""
     seen = attached.observations.seen
+    if isinstance(seen, Recurring) and not recognises(agent):
+        raise UsageError(no_use_of_recurring(agents.label(agent)))
     usual = default_config(agent, attached.task, seen, preset)
     config = usual.replace(hyper)
     config.check_given(hyper, read_by(torso, seen), usual)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, NamedTuple
@@ -21,6 +22,7 @@ from isl.training.greedy import Read
 from isl.training.host.loop import HostLoop
 from isl.training.loop import Loop
 from isl.training.python_envs.envs import Envs, PythonEnvs
+from isl.training.python_envs.scout import scouted
 from isl.training.python_envs.step_limit import StepLimit
 from isl.training.python_envs.vector import SB3Envs, VectorEnvs, is_sb3
 
@@ -48,6 +50,12 @@ class _Wish(NamedTuple):
     num_envs: int
     limit: StepLimit | None
     read: Read
+    scout: bool
+
+    def reading(self, env: Any, copy: Callable[[], Any]) -> spaces.Observations:
+        """How the observations of a single environment are read; `copy` makes another one."""
+        usual = self.read(env.observation_space)
+        return scouted(usual, copy, self.limit) if self.scout else usual
 
 
 def attach(
@@ -56,17 +64,19 @@ def attach(
     num_envs: int = 1,
     step_timeout: float | None = None,
     read: Read = spaces.observations,
+    scout: bool = False,
 ) -> Attachment:
     """From a name, a function that makes an environment, or an environment.
 
     Environments are Gymnasium's (single or vector), Stable-Baselines3's VecEnv, compiled tasks, and
     dm_env's. A step of a Python environment that takes longer than `step_timeout` seconds is an
-    error. `read` says how its observations are read.
+    error. `read` says how its observations are read; with `scout` a copy of a single Python
+    environment is played in first, to see whether they come back.
     """
     limit = None if step_timeout is None else StepLimit(step_timeout)
     if num_envs < 1:
         raise UsageError(f"num_envs must be at least 1, got {num_envs}")
-    wish = _Wish(seed, num_envs, limit, read)
+    wish = _Wish(seed, num_envs, limit, read, scout)
     if isinstance(env, str):
         if envs.is_compiled_task(env):
             return _compiled(envs.make(env), wish)
@@ -89,14 +99,15 @@ def _made(make: Callable[[], Any], name: str | None, wish: _Wish) -> Attachment:
             "same one twice; make it inside the function"
         )
     task = name or _name(single)
-    python_envs = PythonEnvs(made, task, wish.seed, wish.limit, wish.read(single.observation_space))
+    reading = wish.reading(single, lambda: _as_single(make()))
+    python_envs = PythonEnvs(made, task, wish.seed, wish.limit, reading)
     attached = _host(single, python_envs, task, wish.seed)
     return replace(attached, again=lambda: _as_single(make()), limit=wish.limit)
 
 
 def _given(env: Any, wish: _Wish) -> Attachment:
     """An environment that was given made."""
-    seed, number, limit, read = wish
+    seed, number, limit, read, _ = wish
     single = _as_single(env)
     if single is not None:
         if number > 1:
@@ -105,7 +116,8 @@ def _given(env: Any, wish: _Wish) -> Attachment:
                 "than one of it; give num_envs with one of these"
             )
         task = _name(single)
-        python_envs = PythonEnvs([single], task, seed, limit, read(single.observation_space))
+        reading = wish.reading(single, lambda: deepcopy(single))
+        python_envs = PythonEnvs([single], task, seed, limit, reading)
         return _host(single, python_envs, task, seed)
     vector: Envs | None = None
     if isinstance(env, VectorEnv):

@@ -22,7 +22,7 @@ from isl.agents import sb3_names
 from isl.envs import spaces
 from isl.errors import UsageError
 from isl.model.callbacks import MaybeCallback, as_callback, evaluates
-from isl.model.choices import configured
+from isl.model.choices import configured, recognises
 from isl.model.environment import Attachment, attach
 from isl.model.evaluation import evaluations_of
 from isl.model.file import ModelFile, read_model, write_model
@@ -53,7 +53,8 @@ class Model:
         num_envs: how many environments run side by side; `env` must then be an id or a function.
         step_timeout: seconds after which a step of a Python environment is given up as hanging.
         preset: a set of hyper-parameters, by name or in a .toml file; None: the task's own.
-        observations: how they are read: "table", "vector", "image" or "symbols" (isl.envs.spaces).
+        observations: how they are read: "table", "vector", "image", "symbols" or "recurring"
+            (isl.envs.spaces); "auto": as their space suggests, and as they come back or not.
         normalize: scale observations to zero mean and unit variance, by running statistics.
         torso: what reads observations: "mlp", "cnn", or a flax module, [B, …] → [B, features].
         verbose: 1 prints what is logged, every `log_interval` episodes of `learn`.
@@ -89,7 +90,8 @@ class Model:
         **hyper: Any,
     ) -> None:
         read = partial(spaces.observations, kind=observations)
-        attached = attach(env, seed, num_envs, step_timeout, read)
+        scout = observations == "auto" and torso is None and recognises(self.agent_name)
+        attached = attach(env, seed, num_envs, step_timeout, read, scout)
         config = configured(self.agent_name, attached, preset, normalize, torso, hyper)
         reading, actions = attached.observations, attached.actions
         self._set_up(Build(config, reading, actions, attached.task, seed, normalize, torso))

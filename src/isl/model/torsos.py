@@ -12,7 +12,7 @@ from gymnasium.spaces import Discrete, Space
 
 from isl.envs.encoding import in_one_line
 from isl.envs.joined import Joined
-from isl.envs.kinds import is_image
+from isl.envs.kinds import Recurring, is_image
 from isl.errors import UsageError, closest
 from isl.nn.networks import Convolutions, Flat, WithTorso
 
@@ -27,7 +27,7 @@ def module(torso: Any, seen: Space[Any]) -> Any:
         close = closest(torso, NAMES)
         hint = f"did you mean {close}?" if close else 'expected "mlp", "cnn" or a flax module'
         raise UsageError(f"unknown torso {torso!r}; {hint}")
-    if isinstance(seen, Discrete):
+    if isinstance(seen, Discrete | Recurring):
         raise UsageError(
             f'torso="{torso}" has no effect on a table of observations; leave it out, or give '
             'observations="vector" too'

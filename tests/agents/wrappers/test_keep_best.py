@@ -12,7 +12,7 @@ import pytest
 from isl.agents import base
 from isl.agents.base import Agent, Schedule, Transition
 from isl.agents.wrappers import keep_best
-from isl.agents.wrappers.keep_best import CHALLENGER, CHAMPION, EXPLORE
+from isl.agents.wrappers.keep_best import CHALLENGER, CHAMPION, EXPLORE, PRACTISE
 
 
 class Inner(NamedTuple):
@@ -48,8 +48,9 @@ def values(learner: Inner, policy: jax.Array, obs: Any) -> jax.Array:
     return jax.nn.one_hot(policy, 50)
 
 
-def kept(share: float = 1.0) -> Agent:
-    return keep_best.keep_best(explorer(), share, lambda learner: learner.policy, values)
+def kept(share: float = 1.0, practice: float = 0.0) -> Agent:
+    newest = lambda learner: learner.policy  # noqa: E731
+    return keep_best.keep_best(explorer(), share, newest, values, practice=practice)
 
 
 OBS, KEY = jnp.zeros(1), jax.random.key(0)
@@ -92,6 +93,28 @@ def test_the_share_of_greedy_episodes():
     keys = jax.random.split(KEY, 2000)
     roles = np.asarray(jax.vmap(agent.begin_episode, (None, 0))(learner, keys).role)
     assert abs(np.mean(roles != EXPLORE) - 0.25) < 0.03
+
+
+def test_practice_is_of_the_newest_policy_and_slips_at_times():
+    agent = kept(0.25, 0.5)
+    learner = updated(agent, updated(agent, agent.init(KEY)))
+    roles = [int(agent.begin_episode(learner, jax.random.key(i)).role) for i in range(400)]
+    assert roles.count(PRACTISE) == pytest.approx(200, abs=40)
+    assert roles.count(EXPLORE) == pytest.approx(100, abs=30)
+    episode = agent.begin_episode(learner, KEY)._replace(role=jnp.int32(PRACTISE))
+    drawn = [int(agent.act(learner, episode, OBS, jax.random.key(i))) for i in range(400)]
+    newest = int(learner.inner.policy)
+    assert 400 - drawn.count(newest) == pytest.approx(keep_best.SLIPS * 400, abs=15)
+    trained = agent.init(KEY)
+    assert agent.begin_episode(trained, KEY).role == EXPLORE
+
+
+def test_practice_does_not_count_for_or_against_a_policy():
+    agent = kept(0.25, 0.5)
+    learner = updated(agent, agent.init(KEY))
+    episode = agent.begin_episode(learner, KEY)._replace(role=jnp.int32(PRACTISE))
+    after, _, _ = agent.track(learner, episode, paying(jnp.float32(5)), jnp.ones((), jnp.bool_))
+    assert after.best.episodes == after.trial.episodes == 0
 
 
 def test_without_a_champion_the_newest_policy_is_followed():

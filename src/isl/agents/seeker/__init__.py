@@ -4,6 +4,7 @@
 seen (docs/seeker.md):
   * `tables`: a Discrete observation is a row of a table. Frequencies of what was seen are a model,
     and sweeps over it give values and uncertainty without a network.
+  * `recurring`: a table too, of vectors and images that come back; `networks` if they do not.
   * `networks`: vectors and images. Two value networks that cannot run away, and an uncertainty that
     counts visits to similar observations.
 
@@ -20,8 +21,9 @@ from typing import Any
 from gymnasium.spaces import Discrete, Space
 
 from isl.agents.base import Agent
-from isl.agents.seeker import networks, tables
+from isl.agents.seeker import networks, recurring, tables
 from isl.agents.seeker.config import Config
+from isl.envs.kinds import Recurring
 
 __all__ = ["Config", "make"]
 
@@ -30,4 +32,6 @@ def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     """Seeker for an observation space and a number of actions."""
     if isinstance(observation_space, Discrete):
         return tables.make(cfg, observation_space, num_actions)
+    if isinstance(observation_space, Recurring):
+        return recurring.make(cfg, observation_space, num_actions)
     return networks.make(cfg, observation_space, num_actions)

@@ -10,7 +10,8 @@ from gymnasium.spaces import Discrete, Space
 
 from isl.agents import base
 from isl.agents.base import hyper
-from isl.envs.kinds import is_image, is_vector
+from isl.envs.kinds import Recurring, is_image, is_vector
+from isl.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,13 @@ class Config(base.Config):
     longest_stretch: int = hyper(
         16, "symbols: most steps between a value and its target", at_least=1, later=True
     )
+    practice: float = hyper(
+        0.0,
+        "vectors, images, symbols: share of episodes that the newest policy plays, nearly greedily",
+        at_least=0,
+        at_most=1,
+        later=True,
+    )
     sweep: int = hyper(128, "tables: states that an update looks at", at_least=1)
     successors: int = hyper(8, "tables: different next states kept per action", at_least=1)
     tilings: int = hyper(16, "vectors and images: codes that visits are counted by", at_least=1)
@@ -61,14 +69,34 @@ class Config(base.Config):
     )
 
     normalises: ClassVar[bool] = True
+    recognises: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.greedy_share + self.practice > 1:
+            raise UsageError(
+                f"greedy_share {self.greedy_share:g} and practice {self.practice:g} are shares of "
+                "the same episodes; together they must be <= 1"
+            )
 
     def unused(self, space: Space[Any]) -> Mapping[str, str]:
         of_symbols = ("repeat_cost", "longest_stretch")
         of_views = ("view_power", *of_symbols)
         if isinstance(space, Discrete):
-            names = ("hidden", "batch_size", "learning_starts", "lr", "averaging", "action_gap")
+            names = (
+                "hidden",
+                "batch_size",
+                "learning_starts",
+                "lr",
+                "averaging",
+                "action_gap",
+                "practice",
+            )
             reason = "a table has neither networks nor codes"
             return dict.fromkeys((*names, "tilings", "tile_width", *of_views), reason)
+        if isinstance(space, Recurring):  # a table, and networks if that is given up
+            own = ("sweep", "successors", "novelty_power")
+            return {name: why for name, why in self.unused(space.space).items() if name not in own}
         useless = dict.fromkeys(("sweep", "successors"), "these observations are no table")
         if is_vector(space):
             reason = "these observations are vectors"

@@ -111,6 +111,7 @@ def make(cfg: Config, space: Space[Any], num_actions: int) -> Agent:
         space=_seen(space),
         gamma=cfg.gamma,
         greedy_share=cfg.greedy_share,
+        practice=cfg.practice,
         repeat_cost=cfg.repeat_cost,
         longest_stretch=cfg.longest_stretch,
         num_actions=num_actions,

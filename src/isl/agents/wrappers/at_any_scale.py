@@ -39,6 +39,7 @@ def at_any_scale(
     space: Space[Any],
     gamma: float,
     greedy_share: float,
+    practice: float,
     repeat_cost: float,
     longest_stretch: int,
     num_actions: int,
@@ -52,6 +53,7 @@ def at_any_scale(
         space: of the observations, as the environment shows them.
         gamma: the discount factor.
         greedy_share: of the training episodes that are played greedily.
+        practice: share of those that the newest policy plays with a few random actions.
         repeat_cost: of an action in the same view of an episode, in units; where views are symbols.
         longest_stretch: most steps between a value and its target; where views are symbols.
         num_actions: how many there are.
@@ -82,7 +84,7 @@ def at_any_scale(
             cost=lambda policy: repeat_cost * or_one(policy.unit),
             num_actions=num_actions,
         )
-    agent = keep_best(agent, greedy_share, newest, values_of, weary)
+    agent = keep_best(agent, greedy_share, newest, values_of, weary, practice)
     if not isinstance(space, Symbols) or longest_stretch == 1:
         return agent
     return with_stretches(agent, space, num_actions, gamma, longest_stretch)

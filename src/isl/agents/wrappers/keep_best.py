@@ -11,7 +11,9 @@ episodes by anything, the winner is the champion, and the newest policy the next
 takes more evidence than worse: who challenges often is lucky at times. So `exploit` changes on
 evidence, the episodes that give it are training data where the policy leads, and no step of the
 environment is spent on anything else. Where observations are views, greedy policies grow weary of
-what they repeat (isl.agents.weariness). Fujimoto et al. (2023, TD7) assess policies in training as
+what they repeat (isl.agents.weariness). Another share of the episodes may be practice: the newest
+policy plays, and a few of its actions are random, so that values are learned beside its path as
+well. Fujimoto et al. (2023, TD7) assess policies in training as
 well, by their worst episode and without a second opinion.
 """
 
@@ -26,6 +28,7 @@ import jax.numpy as jnp
 
 from isl.agents import base
 from isl.agents.base import Agent, Follow, Item, Metrics, Target, Transition
+from isl.agents.dqn import epsilon_greedy
 from isl.agents.weariness import Been, Weariness, nowhere, tired, went
 
 FEWEST, MOST = 3, 6  # episodes of a challenger before it is judged
@@ -33,7 +36,8 @@ CLEARLY_BETTER, CLEARLY_WORSE = 2.0, 1.0  # standard errors that end a trial ear
 DEFENCES = 1 / 3  # share of the greedy episodes that the champion plays: it may have been lucky
 REMEMBERED = 100  # episodes of the champion that its score is over
 PATIENCE = 30_000  # updates after which the newest policy is taken without evidence
-EXPLORE, CHAMPION, CHALLENGER = range(3)
+EXPLORE, CHAMPION, CHALLENGER, PRACTISE = range(4)
+SLIPS = 0.05  # share of random actions in practice
 
 
 class Score(NamedTuple):
@@ -69,6 +73,7 @@ def keep_best(
     newest: Callable[[Any], Any],
     values: Callable[[Any, Any, jax.Array], jax.Array],
     weary: Weariness | None = None,
+    practice: float = 0.0,
 ) -> Agent:
     """`agent`, whose greedy policy is the best of those that were tried.
 
@@ -78,6 +83,7 @@ def keep_best(
         newest: the parameters of the greedy policy, from the agent's learner.
         values: of all actions, from the agent's learner, such parameters and an observation.
         weary: what repetition costs a greedy policy; None: nothing.
+        practice: share of the episodes that the newest policy plays with a few random actions.
     """
 
     def init(key: jax.Array) -> Learner:
@@ -87,9 +93,7 @@ def keep_best(
     def begin_episode(learner: Learner, key: jax.Array) -> Episode:
         inner_key, draw_key = jax.random.split(key)
         drawn = jax.random.uniform(draw_key)
-        again = (drawn < share * DEFENCES) & (learner.best.episodes > 0)
-        greedy = jnp.where(again, CHAMPION, CHALLENGER)
-        role = jnp.where((drawn < share) & learner.trained, greedy, EXPLORE)
+        role = role_of(learner, drawn, share, practice)
         inner = agent.begin_episode(learner.inner, inner_key)
         return Episode(inner, role, learner.number, jnp.float32(0), nowhere(weary))
 
@@ -102,6 +106,9 @@ def keep_best(
     ) -> jax.Array:
         policy = either(episode.role == CHAMPION, learner.champion, learner.challenger)
         followed = played(learner, policy, episode.been, obs, mask)
+        if practice:
+            own = slipping(values(learner.inner, newest(learner.inner), obs), key, mask)
+            followed = jnp.where(episode.role == PRACTISE, own, followed)
         explored = agent.act(learner.inner, episode.inner, obs, key, mask)
         return jnp.where(episode.role == EXPLORE, explored, followed)
 
@@ -146,6 +153,19 @@ def untried(inner: Any, first: Any) -> Learner:
     """The learner before the first episode."""
     scores, zero = (no_score(), no_score()), jnp.int32(0)
     return Learner(inner, first, first, *scores, zero, zero, jnp.zeros((), jnp.bool_))
+
+
+def role_of(learner: Learner, drawn: jax.Array, share: float, practice: float) -> jax.Array:
+    """Who plays an episode, by a number that is drawn from 0 to 1."""
+    again = (drawn < share * DEFENCES) & (learner.best.episodes > 0)
+    greedy = jnp.where(again, CHAMPION, CHALLENGER)
+    others = jnp.where(drawn < share + practice, PRACTISE, EXPLORE) if practice else EXPLORE
+    return jnp.where(learner.trained, jnp.where(drawn < share, greedy, others), EXPLORE)
+
+
+def slipping(values: jax.Array, key: jax.Array, mask: Any) -> jax.Array:
+    """The best action [A], or at times a random one; exploring draws from the key itself."""
+    return epsilon_greedy(values, SLIPS, jax.random.fold_in(key, PRACTISE), mask)
 
 
 def either(yes: jax.Array, one: Any, other: Any) -> Any:
