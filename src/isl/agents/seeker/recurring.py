@@ -20,8 +20,10 @@ from isl.agents.base import Agent, Metrics, Transition
 from isl.agents.seeker import networks, rows, tables
 from isl.agents.seeker.config import Config
 from isl.envs.kinds import Recurring
+from isl.nn.networks import dummy_observation
 
 MOST_PAIRS, MOST_ROWS, FEWEST_ROWS = 1 << 15, 1 << 14, 1 << 10  # of states and actions; of states
+MOST_BYTES = 1 << 25  # of the observations of all rows
 PATIENCE = 2000  # states that may be met before it is asked how many of them came back
 METRICS = ("q", "ell", "unit")  # that both agents have
 BELIEFS = ("q", "ell", "policy", "pareto", "value", "greedy")  # likewise
@@ -40,10 +42,12 @@ class Episode(NamedTuple):
     networks: Any
 
 
-def rows_for(num_actions: int) -> int:
-    """How many states the table has room for: a power of two."""
+def rows_for(num_actions: int, obs: jax.Array) -> int:
+    """How many states the table has room for, with such observations: a power of two."""
     rows = MOST_ROWS
-    while rows > FEWEST_ROWS and rows * num_actions > MOST_PAIRS:
+    while rows > FEWEST_ROWS and (
+        rows * num_actions > MOST_PAIRS or rows * obs.nbytes > MOST_BYTES
+    ):
         rows //= 2
     return rows
 
@@ -51,14 +55,17 @@ def rows_for(num_actions: int) -> int:
 # Long: every function of an agent, each a choice between two.
 def make(cfg: Config, space: Recurring, num_actions: int) -> Agent:
     """Seeker for observations that come back."""
-    room = rows_for(num_actions)
+    like = dummy_observation(space)
+    room = rows_for(num_actions, like)
     by_table = tables.make(cfg, Discrete(room), num_actions)
     by_networks = networks.make(cfg, space.space, num_actions)
 
     def init(key: jax.Array) -> Learner:
         table = by_table.init(key)
         never = jnp.zeros((), jnp.bool_)
-        return Learner(rows.no_rows(room), table, by_networks.init(key), jnp.float32(0), never)
+        return Learner(
+            rows.no_rows(room, like), table, by_networks.init(key), jnp.float32(0), never
+        )
 
     def begin_episode(learner: Learner, key: jax.Array) -> Episode:
         return Episode(
