@@ -37,6 +37,13 @@ class Learner(NamedTuple):
     over: jax.Array  # bool: the table has been given up
 
 
+class Changed(NamedTuple):
+    """What an update changes of a table."""
+
+    values: tables.Values
+    cursor: jax.Array
+
+
 class Episode(NamedTuple):
     table: Any
     networks: Any
@@ -110,16 +117,23 @@ def make(cfg: Config, space: Recurring, num_actions: int) -> Agent:
     def update(
         learner: Learner, frozen: Any, batch: Transition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
-        def with_networks() -> tuple[Any, tables.Values, jax.Array, Metrics]:
-            inner, metrics = by_networks.update(learner.networks, frozen, batch, key)
-            return inner, learner.table.values, learner.table.cursor, shared(metrics)
+        def with_networks(_: Any, carry: tuple[Any, Metrics]) -> tuple[Any, Metrics]:
+            inner, metrics = by_networks.update(carry[0], frozen, batch, key)
+            return inner, shared(metrics)
 
-        def with_table() -> tuple[Any, tables.Values, jax.Array, Metrics]:
-            table, metrics = by_table.update(learner.table, (), batch, key)
-            return learner.networks, table.values, table.cursor, shared(metrics)
+        def with_table(_: Any, carry: tuple[Changed, Metrics]) -> tuple[Changed, Metrics]:
+            values, cursor = carry[0]
+            now = learner.table._replace(values=values, cursor=cursor)
+            table, metrics = by_table.update(now, (), batch, key)
+            return Changed(table.values, table.cursor), shared(metrics)
 
-        inner, values, cursor, metrics = jax.lax.cond(learner.over, with_networks, with_table)
-        table = learner.table._replace(values=values, cursor=cursor)
+        # Loops of one round or none: a branch would copy the networks and the table.
+        nothing = dict.fromkeys(METRICS, jnp.float32(0))
+        by_net = learner.over.astype(jnp.int32)
+        inner, told = jax.lax.fori_loop(0, by_net, with_networks, (learner.networks, nothing))
+        changed = Changed(learner.table.values, learner.table.cursor)
+        changed, metrics = jax.lax.fori_loop(0, 1 - by_net, with_table, (changed, told))
+        table = learner.table._replace(values=changed.values, cursor=changed.cursor)
         metrics["known_states"] = learner.rows.known.astype(jnp.float32)
         return learner._replace(table=table, networks=inner), metrics
 
@@ -154,4 +168,4 @@ def given_up(found: rows.Rows, steps: jax.Array, room: int) -> jax.Array:
 
 def shared(metrics: Metrics) -> Metrics:
     """What both agents log."""
-    return {name: metrics[name] for name in METRICS}
+    return {name: metrics[name].astype(jnp.float32) for name in METRICS}

@@ -77,7 +77,7 @@ def find(rows: Rows, obs: jax.Array) -> Found:
 
 def added(rows: Rows, obs: jax.Array, full: jax.Array) -> tuple[Rows, jax.Array]:
     """The rows with one for that observation, and which it is; unchanged if they are `full`."""
-    found = find(rows, obs)
+    found = jax.lax.optimization_barrier(find(rows, obs))  # read before anything is written
     there = found.known | full
     at = (jnp.where(there, len(rows.row), found.bucket), found.place)  # beyond the end: nowhere
     own = jnp.where(there, len(rows.obs), found.row)
