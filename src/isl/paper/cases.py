@@ -187,6 +187,7 @@ LABYRINTHS = [
     dataclasses.replace(_LABYRINTH, name="Labyrinth, as a table", options={"table": True}),
 ]
 PIXELS = Case("Pixels", "isl.paper.grids:isl/Pixels-v0", 50_000, 0.99, bar=Bar(each=0.99, on=4))
+AS_IMAGES = dataclasses.replace(PIXELS, name="Pixels, as images", observations="image")
 UNTUNED = [*VECTORS, *TABLES, *SWING_UPS, LANDER]
 # Knobs come back, so Seeker would take them for a table, which has few of the parts.
 ABLATED = [

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from isl.errors import UsageError, closest
 from isl.paper.cases import (
     ABLATED,
+    AS_IMAGES,
     GRIDS,
     LABYRINTHS,
     LANDER,
@@ -182,7 +183,11 @@ COMPARISONS = {
         quick=Tranche(GRIDS[:1], (OURS, CONTROL), (0,)),
     ),
     "encodings": Comparison(
-        [Tranche(LABYRINTHS, (OURS,), FIVE), Tranche([PIXELS], (OURS,), FIVE)],
+        [
+            Tranche(LABYRINTHS, (OURS,), FIVE),
+            Tranche([PIXELS], (OURS,), FIVE),
+            Tranche([AS_IMAGES], (OURS,), FIVE),
+        ],
         quick=Tranche(LABYRINTHS, (OURS,), (0,)),
     ),
     # The preset was chosen on seeds from 1000 on.
