@@ -81,6 +81,7 @@ def test_help_names_every_command(capsys):
     assert main(["--help"]) == 0
     printed = capsys.readouterr().out
     assert all(f"isl {name}" in printed for name in COMMANDS)
+    assert max(map(len, printed.splitlines())) <= 80
 
 
 def test_help_has_every_command_in_one_group():

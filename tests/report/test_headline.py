@@ -15,8 +15,8 @@ def test_who_solved_a_task_how_soon_and_who_did_not(tmp_path):
         made_runs.make(tmp_path, "deep_sea/20", "boot_dqn", seed, solves_at=late)
         made_runs.make(tmp_path, "deep_sea/20", "dqn", seed, solves_at=None)
     assert said(tmp_path) == [
-        "ISL solved 4 of 4 seeds of deep_sea/20, median 259 episodes; BSP 1 of 4, median beyond "
-        "the budget of 600 episodes; DQN none of 4."
+        "ISL solved 4 of 4 seeds of deep_sea/20, median 259 episodes; BSP (boot_dqn) 1 of 4, "
+        "median beyond the budget of 600 episodes; DQN none of 4."
     ]
 
 

@@ -190,7 +190,7 @@ def test_numbers_have_the_digits_that_mean_something(tmp_path):
 def test_statistics_are_on_common_tasks(found):
     pytest.importorskip("rliable")
     made = {chart.id: chart for chart in statistics.charts(found.groups, looks(found))}
-    assert "2 tasks, dqn: 4 seeds, isl: 4 seeds" in made["iqm-deep_sea"].caption
+    assert "2 tasks, 4 seeds of each agent." in made["iqm-deep_sea"].caption
     scores = [1 - s / 600 for s in (109, 209, 309, 409)] * 2
     middle = sorted(scores)[2:-2]
     isl = made["iqm-deep_sea"].series[0]

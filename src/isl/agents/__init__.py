@@ -31,7 +31,7 @@ AGENTS = {
     "seeker": Entry("isl.agents.seeker", "Seeker", "ISL for environments that nobody tuned", 5),
     "isl_tables": Entry("isl.agents.isl_tables", "ISL, tables", "ISL without networks", 6, "isl"),
     "isl_authors": Entry(
-        "isl.agents.isl_authors", "ISL, authors' code", "ISL as its code is", 7, "isl"
+        "isl.agents.isl_authors", "ISL, authors' code", "ISL as the authors' code has it", 7, "isl"
     ),
     "boot_dqn": Entry(
         "isl.agents.boot_dqn", "BSP", "bootstrapped DQN with randomised prior functions", 1

@@ -123,7 +123,7 @@ class Exploit(Protocol):
 
 
 class Observe(Protocol):
-    """Sees every transition once, when it is stored, and says what the replay holds of it."""
+    """Called once with each transition, before it is stored: the learner, and what to store."""
 
     def __call__(
         self, learner: Learner, transition: Transition, key: jax.Array, /
@@ -131,7 +131,7 @@ class Observe(Protocol):
 
 
 class Update(Protocol):
-    """One step of gradient descent on a batch of items, and what is worth logging of it."""
+    """One step of gradient descent on a batch of items: the learner, and scalars to log."""
 
     def __call__(
         self, learner: Learner, target: Target, batch: Item, key: jax.Array, /
@@ -151,9 +151,9 @@ class Inspect(Protocol):
 
 
 class Track(Protocol):
-    """Sees every step of an episode, whether it was the last one there, and what to store of it.
+    """Called at every step of an episode; `last` says whether it ends there.
 
-    The transition that it gives is what `observe` sees.
+    It returns the learner, the episode, and the transition that `observe` is given.
     """
 
     def __call__(

@@ -45,7 +45,7 @@ class Exponent(NamedTuple):
 def fit(
     sizes: Sequence[float], episodes: Sequence[float], solved: Sequence[bool]
 ) -> Exponent | None:
-    """The exponent of runs that took (or, unsolved, took more than) so many episodes.
+    """The exponent of runs that took `episodes` episodes, or more if they are unsolved.
 
     None if nothing can be said: under three solved runs, or all of one size.
     """

@@ -36,7 +36,7 @@ PEER = "SB3 DQN"  # whom all others are compared with
 AIMS = {("Seeker", 1): 2.5, ("Seeker", 8): 4.0, ("DQN", 1): 6.0, ("DQN", 8): 8.0}
 PACKAGES = ("stable-baselines3", "sbx-rl", "torch", "jax")
 
-Learn = Callable[[int], Any]  # so many more steps
+Learn = Callable[[int], Any]  # trains for a number of steps
 MATCHED: Mapping[str, Any] = {
     "hidden": (64, 64),
     "batch_size": 32,

@@ -64,7 +64,7 @@ def _contestant(case: Case, width: int) -> Contestant:
 
 
 def greedy_return(env: str, width: int, seed: int, steps: int) -> float:
-    """The mean of 100 greedy episodes after so many steps of training."""
+    """The mean of 100 greedy episodes after `steps` steps of training."""
     model = Seeker(env, num_envs=width, seed=seed)
     learn_on(model, steps)
     return evaluate(model, env, solving.EPISODES).mean

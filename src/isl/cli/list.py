@@ -65,9 +65,7 @@ def _show_options(console: Console, agent: str, config: type[Config]) -> None:
         console.print(table)
     sections = {name: found for name in presets.names() if (found := presets.section(name, agent))}
     if not sections:
-        console.print(
-            f"no preset has options of {agent}: its defaults are used everywhere", style="italic"
-        )
+        console.print(f"{agent} has no presets: its defaults are used everywhere", style="italic")
         return
     changes = _table("preset", "what it changes")
     for preset, section in sections.items():

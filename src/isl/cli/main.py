@@ -21,7 +21,7 @@ COMMANDS = {
     "train": "train an agent on a task, one run per seed",
     "eval": "play a saved model or a run: mean return on fixed seeds, videos",
     "sweep": "agents × tasks × sizes × hyper-parameters × seeds",
-    "tune": "search for hyper-parameters with Optuna, pruned by greedy evaluations",
+    "tune": "search for hyper-parameters, by greedy evaluations (Optuna)",
     "reproduce": "the paper's experiments, at its scale or small",
     "gallery": "train a few small models, with a card each",
     "list": "tasks and agents; isl list AGENT: its options",
@@ -31,7 +31,7 @@ COMMANDS = {
     "doctor": "what looks wrong in a run, in plain words",
     "inspect": "look inside a run or a saved model: values, uncertainty, policy",
     "merge": "bring the finished runs of two folders together",
-    "export": "runs as the CSV files of bsuite, or a policy for places without JAX",
+    "export": "bsuite's CSV files of runs, or a policy that runs without JAX",
 }
 
 GROUPS = {  # of the overview; a command that is in none of them stands at its end

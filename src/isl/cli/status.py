@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -109,12 +110,13 @@ def _show(console: Console, root: Path, runs: list[Run], asked: list[Request]) -
     total = Counter(found.status for found in runs)
     shown = [s for s in _ORDER if total[s] or s is Status.DONE]
     shown += [Status.DAMAGED] * bool(total[Status.DAMAGED])
-    table = Table("configuration", *(s.value for s in shown))
-    columns = ["left"] if pending else []
-    columns += ["solved", "episodes: median (quartiles)", "best"]
+    table = Table(box=SIMPLE_HEAD, padding=0, show_edge=False)
+    table.add_column("configuration", overflow="fold")  # it is a folder: no letter is left out
+    columns = [s.value for s in shown] + ["left"] * bool(pending)
+    columns += ["solved", "episodes (quartiles)", "best"]
     greedy = any(_greedy(some) for some in groups.values())
     for name in columns + ["greedy: last, best"] * greedy:
-        table.add_column(name, justify="right")
+        table.add_column(name, justify="right", no_wrap=" (" not in name and "," not in name)
     labels = _labels(groups)
     for folder in sorted(groups, key=_natural):
         counts = Counter(found.status for found in groups[folder])
@@ -147,12 +149,12 @@ def _labels(groups: dict[str, list[Run]]) -> dict[str, str]:
 
 
 def _measures(runs: list[Run]) -> list[str]:
-    """How many runs solved the task, how soon, and the best return of the median run."""
+    """How many runs solved the task, how soon, and the median of their best returns."""
     summaries = [found.summary for found in runs if found.summary is not None]
     if not summaries:
         return ["", "", ""]
     best = [s["best_return"] for s in summaries if s["best_return"] is not None]
-    shown = f"{scores.quantile(best, 0.5):.4g}" if best else ""
+    shown = f"{scores.quantile(best, 0.5) + 0.0:.4g}" if best else ""  # not -0
     if not has_goal(summaries[0]["task"]):
         return ["", "", shown]
     took = scores.episodes_to_solve(s["solved_episode"] for s in summaries)

@@ -176,7 +176,7 @@ class ForeignCallback(BaseCallback):
 
 
 class _EveryCallback(BaseCallback):
-    """Does something every so many environment steps, however many each `on_step` stands for."""
+    """Does something every `every` environment steps, however many an `on_step` stands for."""
 
     def __init__(self, every: int, name: str) -> None:
         super().__init__()
@@ -198,10 +198,17 @@ class _EveryCallback(BaseCallback):
 
 
 class EvalCallback(_EveryCallback):
-    """Greedy evaluation every `eval_freq` environment steps, on the same seeds each time.
+    """Greedy evaluation at an interval of environment steps, on the same seeds each time.
 
-    `evaluations` holds (num_timesteps, returns). The model with the best mean so far is kept in
-    `best_model_save_path/best_model.isl`.
+    `evaluations` holds (num_timesteps, returns).
+
+    Args:
+        eval_env: an environment, or its name.
+        eval_freq: environment steps between two evaluations.
+        n_eval_episodes: episodes of each evaluation.
+        best_model_save_path: a folder where the model with the best mean is kept, as
+            `best_model.isl`; None keeps none.
+        max_steps: where to end the episodes of an environment that does not end them itself.
     """
 
     def __init__(
@@ -237,7 +244,14 @@ class EvalCallback(_EveryCallback):
 
 
 class CheckpointCallback(_EveryCallback):
-    """Saves the model every `save_freq` environment steps, as `<name_prefix>_<steps>_steps.isl`."""
+    """Saves the model at an interval of environment steps, as `<name_prefix>_<steps>_steps.isl`.
+
+    Args:
+        save_freq: environment steps between two files.
+        save_path: the folder that they are written to.
+        name_prefix: what their names begin with.
+        save_replay_buffer: whether a file holds the replay, so that training can go on from it.
+    """
 
     def __init__(
         self,

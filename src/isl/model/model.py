@@ -53,8 +53,9 @@ class Model:
         num_envs: how many environments run side by side; `env` must then be an id or a function.
         step_timeout: seconds after which a step of a Python environment is given up as hanging.
         preset: a set of hyper-parameters, by name or in a .toml file; None: the task's own.
-        observations: how they are read: "table", "vector", "image", "symbols" or "recurring"
-            (isl.envs.spaces); "auto": as their space suggests, and as they come back or not.
+        observations: how they are read: "table", "vector", "image", "parts", "symbols" or
+            "recurring" (isl.envs.spaces); "auto": as their space suggests, or as a table where the
+            same ones come back.
         normalize: scale observations to zero mean and unit variance, by running statistics.
         torso: what reads observations: "mlp", "cnn", or a flax module, [B, …] → [B, features].
         verbose: 1 prints what is logged, every `log_interval` episodes of `learn`.
@@ -153,12 +154,12 @@ class Model:
 
     @property
     def observation_space(self) -> Space[Any]:
-        """The environment's."""
+        """The space of the environment's observations."""
         return self._observations.space
 
     @property
     def action_space(self) -> Space[Any]:
-        """The environment's."""
+        """The space of the environment's actions."""
         return self._actions.space
 
     def reads(self, space: Space[Any]) -> bool:
@@ -185,16 +186,26 @@ class Model:
         eval_freq: int | None = None,
         n_eval_episodes: int = EPISODES,
     ) -> Self:
-        """Learn for (at least) so many more environment steps.
+        """Learn for at least `total_timesteps` more environment steps.
 
-        Every `log_interval` episodes scalars go to `tensorboard_log`, if given. Training always
-        continues where it was; `reset_num_timesteps=True` counts from 0 again, in a new run of
-        TensorBoard, and `False` goes on counting, in the same curves.
+        Training continues where it was. The greedy policy is evaluated about ten times and at the
+        end, within a tenth of the time; no bit of training depends on it.
 
-        The greedy policy is evaluated about ten times and at the end, with up to `n_eval_episodes`
-        episodes (0: never) and within a tenth of the time; with `eval_freq` every so many steps.
-        `evaluations` then holds what was found. It is played in `eval_env`, or else in the model's
-        own environment made again, which needs its name. No bit of training depends on it.
+        Args:
+            total_timesteps: on compiled tasks `learn` ends with the chunk that reaches them.
+            callback: a callback, a list of them, or a function of the model; False ends `learn`.
+            log_interval: episodes between two rows of the log.
+            tensorboard_log: a folder; None writes no log.
+            reset_num_timesteps: count from 0 again, in a new run of TensorBoard; `False` goes on
+                counting, in the same curves.
+            progress_bar: show one.
+            eval_env: where the greedy policy is evaluated; None: in the model's own environment
+                made again, which needs its name.
+            eval_freq: steps between two evaluations; None: a tenth of `total_timesteps`.
+            n_eval_episodes: of an evaluation, at most; 0: it is never evaluated.
+
+        Returns:
+            The model itself; `evaluations` has what the evaluations found.
         """
         check_budget(total_timesteps, log_interval)
         if self._loop is None or self._attached is None:
@@ -220,7 +231,7 @@ class Model:
 
     @property
     def diverged(self) -> bool:
-        """Whether `learn` brought the values far beyond what its rewards make possible."""
+        """Whether the values are far beyond what the rewards make possible, after `learn`."""
         return self.watch is not None and self.watch.diverged
 
     def advance(self, steps: int) -> Steps:
@@ -240,31 +251,40 @@ class Model:
         deterministic: bool = True,
         action_masks: Any = None,
     ) -> tuple[Any, Any]:
-        """The action for an observation (or one for each of a batch), and the state to hand back.
+        """The action for an observation, or one for each of a batch.
 
-        `deterministic` takes the best action by what was learned; on views of symbols, such as
-        MiniGrid's, `state` remembers what was done in the episode, and gets the policy out of
-        loops. Otherwise the agent explores as in training, and `state` is what it drew for the
-        episode. Where `episode_start`, it is made anew.
-        `action_masks` are the environment's, one or one for each observation: no action outside
-        them is taken.
+        Args:
+            observation: one, or a batch.
+            state: what the last call returned; None where an episode begins. On views of symbols,
+                such as MiniGrid's, it remembers the episode and gets the policy out of loops.
+            episode_start: of which observations in a batch the state is made anew.
+            deterministic: take the best action by what was learned; `False` explores as in
+                training, and the state is what was drawn for the episode.
+            action_masks: the environment's, one or one for each observation: no action outside
+                them is taken.
+
+        Returns:
+            The action or actions, and the state for the next call.
         """
         return self._policy.predict(
             self.learner, observation, state, episode_start, deterministic, action_masks
         )
 
     def inspect(self, observation: Any) -> dict[str, NDArray[Any]]:
-        """What the agent believes there: "q", "policy" and, where it has them, "ell", "pareto"."""
+        """What the agent believes of an observation, per action: "q", "policy", "ell", "pareto" …
+
+        Agents leave out what they do not have.
+        """
         return self._policy.inspect(self.learner, observation)
 
     def get_parameters(self) -> dict[str, NDArray[Any]]:
-        """All that was learned, by name, the optimiser's moments included: copies."""
+        """Copies of all that was learned, by name; the optimiser's moments are among them."""
         return checkpoint.flatten(self.learner.inner if self.normalize else self.learner)
 
     def set_parameters(self, parameters: Mapping[str, Any], exact_match: bool = True) -> None:
-        """Take over numbers by the names that `get_parameters` gives them; targets follow.
+        """Replace what was learned, by the names that `get_parameters` gives; targets follow.
 
-        `exact_match=False` leaves those that are not given as they are.
+        With `exact_match=False` parameters that are not given stay as they are.
         """
         now = self.learner
         inner = with_parameters(now.inner if self.normalize else now, parameters, exact_match)
@@ -277,7 +297,7 @@ class Model:
         self._learner = learner
 
     def set_env(self, env: Any, num_envs: int = 1, step_timeout: float | None = None) -> None:
-        """Go on in another environment of the same spaces; what was learned and stored stays."""
+        """Go on in another environment with the same spaces; what was learned and stored stays."""
         move(self, attach(env, self.seed, num_envs, step_timeout, self._read))
 
     def _read(self, space: Space[Any]) -> spaces.Observations:
@@ -287,22 +307,30 @@ class Model:
         return spaces.observations(space, self._observations.kind)
 
     def save(self, path: str | Path, replay: bool = True) -> None:
-        """One sealed file, without pickle. `replay=False` keeps what was learned but not the replay
-        and where training stood: it then starts to store again, with this learner."""
+        """Write the model to one file with a checksum, without pickle.
+
+        `replay=False` keeps what was learned, but neither the replay nor where training stood:
+        training then fills a new replay first.
+        """
         write_model(self, Path(path), replay)
 
     def export(self, path: str | Path) -> list[str]:
-        """The greedy policy and beliefs for places without JAX, as .onnx or .npz (docs/export.md).
+        """Write the greedy policy and the beliefs as .onnx or .npz, for use without JAX.
 
-        Returns the beliefs of `inspect` that the file does not have.
+        Returns:
+            The beliefs of `inspect` that the file does not have.
         """
         return self._policy.export(self.learner, Path(path), type(self).__name__)
 
     @classmethod
     def load(cls, path: str | Path, env: Any = None, torso: Any = None, num_envs: int = 1) -> Self:
-        """The model in a file, continuing exactly where it was saved.
+        """Read a model from its file; it continues exactly where it was saved.
 
-        Without `env` a model of a compiled task makes that task again; any other can predict, and
-        learn once `set_env` was called. A model with a custom torso needs that module again.
+        Args:
+            path: what `save` wrote.
+            env: where it goes on learning. Without it a model of a compiled task makes that task
+                again; any other can predict, and can learn once `set_env` was called.
+            torso: the module of a model with a custom torso.
+            num_envs: how many environments run side by side.
         """
         return loaded(read_model(Path(path)), cls, env, torso, num_envs)

@@ -88,7 +88,7 @@ class Policy:
         )
 
     def _allowed(self, masks: Any, number: int) -> Mask:
-        """Which actions are allowed at each of so many observations, [number, A]."""
+        """Which actions are allowed at each of `number` observations, [number, A]."""
         found = action_masks.read(self._actions.space, masks)
         found = found[None] if found.ndim == 1 else found
         if found.shape[0] not in (1, number) or found.ndim != 2:

@@ -37,7 +37,7 @@ class Replay:
         return held if np.ndim(wanted) else jax.tree.map(lambda x: x[0], held)
 
     def sample(self, number: int, seed: int | None = None) -> Transition:
-        """So many transitions drawn uniformly, with replacement; training does not notice it."""
+        """`number` transitions, drawn uniformly with replacement; training is not affected."""
         if not len(self):
             raise UsageError("the replay is empty; call learn first")
         return self[np.random.default_rng(seed).integers(len(self), size=number)]

@@ -52,7 +52,7 @@ class Trained(NamedTuple):
 
 
 class Frozen(NamedTuple):
-    """A target: the parameters after so many updates. The table's rows remember theirs."""
+    """A target: the parameters after `updates` updates. The table's rows remember theirs."""
 
     params: dict[str, Any]
     updates: jax.Array
@@ -201,7 +201,8 @@ class Approximators:
     ) -> Trained:
         """Networks whose outputs are `factor` times as large: the last layer of each is linear.
 
-        Of a network that `only` names, the first so many outputs alone; with hidden layers.
+        Of a network that `only` names, only the given number of its first outputs; with hidden
+        layers.
         """
         params = self.scaled_params(state.params, factor, only)
         rows = state.rows

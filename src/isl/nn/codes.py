@@ -29,7 +29,7 @@ class Codes(NamedTuple):
 
     encode: Encode
     number: int
-    alone: int = 0  # the first so many look at one cell each
+    alone: int = 0  # how many of them, the first ones, look at one cell each
     power: float = 4.0  # novelty is (1 + visits)^-power
 
 

@@ -62,7 +62,7 @@ def parse(text: str, name: str = "lr") -> Course:
 
 
 def over(text: str, updates: int) -> str:
-    """The same course over so many updates, if it does not say how many itself."""
+    """The same schedule over `updates` updates, unless its text has a number of its own."""
     return text if parse(text).updates is not None else f"{text}@{max(updates, 1)}"
 
 

@@ -23,7 +23,7 @@ def adam(values: tuple[float, ...], updates: int | None) -> optax.GradientTransf
 
 
 def planned(learner: Any, updates: int, anew: bool) -> Any:
-    """The learner whose courses end after so many more updates; `anew`: they begin now, too."""
+    """The learner whose schedules end after `updates` more updates; `anew`: they begin now, too."""
 
     def one(part: Any) -> Any:
         if not isinstance(part, Progress):

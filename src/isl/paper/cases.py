@@ -36,7 +36,7 @@ class Bar:
 
     mean: float | None = None  # over the seeds
     each: float | None = None  # of one seed
-    on: int | None = None  # so many seeds must reach `each`; None: every one
+    on: int | None = None  # how many seeds must reach `each`; None: every one
     of: int = 5  # seeds
     beside: tuple[str, ...] = ()  # agents whose mean is reached too
 

@@ -133,7 +133,7 @@ def at(points: Points, size: int) -> float:
 
 
 def described(lines: Sequence[Line], cores: Sequence[int]) -> str:
-    """A small table, and how long it takes on so many cores."""
+    """A small table, and how long it takes on each number of cores."""
     wide = max(len(line.agent) for line in lines) + 2
     text = [f"{'agent':<{wide}}{'runs':>6}{'steps/s':>16}{'at most':>12}{'usually':>12}"]
     for line in lines:

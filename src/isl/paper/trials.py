@@ -104,7 +104,7 @@ def run_trial(case: Case, contestant: Contestant, seed: int) -> Trial:
 
 
 class _Until(BaseCallback):
-    """Ends a call of `learn` once so many episodes are finished."""
+    """Ends a call of `learn` once `episodes` episodes are finished."""
 
     def __init__(self, episodes: int) -> None:
         super().__init__()

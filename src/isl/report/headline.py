@@ -146,8 +146,11 @@ def _where(groups: list[Group]) -> str:
 
 
 def _name(group: Group) -> str:
-    """The agent's label and what sets this configuration apart."""
-    shown = label(group.agent).partition(" (")[0] + group.who.removeprefix(group.agent)
+    """The agent's label, its name in the figures, and what sets this configuration apart."""
+    shown = label(group.agent).partition(" (")[0]
+    if shown.lower() != group.agent:
+        shown += f" ({group.agent})"
+    shown += group.who.removeprefix(group.agent)
     return shown if len(shown) <= MOST_LETTERS else shown[: MOST_LETTERS - 1] + "…"
 
 

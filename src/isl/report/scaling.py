@@ -63,7 +63,7 @@ def _standing(chart: Chart, groups: list[Group], categories: list[str]) -> Chart
 def add_solved(
     line: Series, x: float, took: Sequence[float], budget: float, said: str = ""
 ) -> None:
-    """The point of a line for runs that took so many episodes to solve the task at x.
+    """The point of a line for runs that took `took` episodes to solve the task at x.
 
     A censored run took longer than its budget: it is drawn there, and said to be.
     """

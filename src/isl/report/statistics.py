@@ -43,6 +43,8 @@ def charts(groups: list[Group], styles: dict[str, int]) -> list[Chart]:
 def _sample(groups: list[Group], tasks: list[str], by_who: scores.Scores) -> str:
     """What the scores are taken over, and what to beware of."""
     seeds = [f"{who}: {len(m)} seed{'s' * (len(m) > 1)}" for who, m in by_who.items()]
+    if len({len(m) for m in by_who.values()}) == 1:
+        seeds = [f"{seeds[0].partition(': ')[2]} of each agent"]
     said = [f"{len(tasks)} task{'s' * (len(tasks) > 1)}, {', '.join(seeds)}."]
     budgets = {t: {budget_of(r) for g in groups if g.task == t for r in g.finished} for t in tasks}
     if any(len(each) > 1 for each in budgets.values()):

@@ -68,7 +68,7 @@ class Program(NamedTuple):
     """The compiled functions of one (task, agent) pair; `Steps` are [cohort, steps] here."""
 
     init: Callable[[list[int]], TrainState]
-    shapes: Callable[[int], TrainState]  # what `init` gives for so many seeds, without computing
+    shapes: Callable[[int], TrainState]  # of what `init` gives for a number of seeds
     warm_up: Callable[[TrainState], tuple[TrainState, Steps]]  # steps before the first update
     chunk: Callable[[TrainState], tuple[TrainState, Steps, dict[str, jax.Array]]]
     steps_per_chunk: int

@@ -171,7 +171,7 @@ def divergence(learner: Learner, diverged_at: Any, updates: int) -> NDArray[np.i
 
 
 def updates_due(schedule: Schedule, steps: int) -> int:
-    """How many updates are made in so many environment steps from the beginning."""
+    """How many updates are made in the first `steps` environment steps."""
     return max(0, steps - schedule.learning_starts) // schedule.steps * schedule.updates
 
 

@@ -43,7 +43,7 @@ class Search:
     trials: int
     generation: int = 9  # trials that are compared with each other
     rungs: int = 3  # budgets: the whole one, a third of it, a ninth …
-    reduction: int = 3  # one in so many goes on to the next budget
+    reduction: int = 3  # one in this number goes on to the next budget
     seed: int = 0
 
     def check(self) -> None:

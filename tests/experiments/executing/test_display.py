@@ -137,3 +137,23 @@ def test_runs_that_end_when_solved_are_judged_by_those_that_ended(tmp_path, cloc
     clock.seconds += 4
     assert display.seconds_left() == pytest.approx(6)
     assert "about 6s left" in display._headline()
+
+
+@pytest.mark.parametrize("task", ["deep_sea/20", "cartpole_swingup/10", "deep_sea_stochastic/100"])
+def test_the_live_table_fits_80_columns_and_cuts_no_number(tmp_path, clock, task):
+    """Names may fold; numbers, statuses and times may not."""
+    display, out = Display(tmp_path), io.StringIO()
+    display.plan(0, RunSpec(task, "boot_dqn", {}, 10_000, until_solved=True), (0, 1))
+    display.started(0)
+    for steps in (10, 20):
+        display.progress(0, event(steps))
+    clock.seconds += 29
+    news = {"episodes": 1234, "best_return": -0.00071412, "goal_visits": 3}
+    display.progress(0, event(345_678, **news))
+    Console(file=out, width=80, markup=False).print(display._table())
+    assert max(map(len, out.getvalue().splitlines())) <= 80
+    words = out.getvalue().split()
+    assert {"status", "episodes", "steps/s", "best", "left"} <= set(words)
+    assert {"running", "compiling…", "1,234", "-0.000714"} <= set(words)
+    assert "≤" in words
+    assert "…" not in out.getvalue().replace("compiling…", "")

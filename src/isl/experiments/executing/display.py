@@ -16,6 +16,7 @@ from rich.table import Table
 from isl.analysis.scores import episodes_text, episodes_to_solve, quantile
 from isl.envs.registry import has_goal
 from isl.experiments.executing.progress_row import Row, duration
+from isl.experiments.executing.progress_table import MOST_ROWS, progress_table
 from isl.experiments.spec import RunSpec
 from isl.status import Status
 from isl.storage.labels import differences
@@ -25,7 +26,6 @@ from isl.storage.store import Run
 LINE_SECONDS = 10.0  # between two lines about a run when there is no terminal
 SWEEP_LINE_SECONDS = 30.0  # between two lines about many runs
 REFRESH_SECONDS = 0.25  # between two drawings of the live table
-MOST_ROWS = 24  # of a table; of more runs those at work or in trouble come first
 _MEASURED = (
     "episodes",
     "steps",
@@ -37,7 +37,6 @@ _MEASURED = (
     "best_greedy_return",
     "message",
 )
-_TROUBLE = (Status.FAILED, Status.DIVERGED, Status.DAMAGED)
 
 
 class Display:
@@ -258,33 +257,7 @@ class Display:
         return ", ".join(parts)
 
     def _table(self, final: bool = False) -> Table:
-        rows = list(self._rows.values())
-        table = Table(title=self._headline())
-        for name in ["task", "agent", "seed", "status", "episodes", "steps/s", "best"]:
-            table.add_column(
-                name, justify="left" if name in ("task", "agent", "status") else "right"
-            )
-        goals = any(has_goal(row.spec.task) for row in rows)
-        if goals:
-            table.add_column("goal visits", justify="right")
-            table.add_column("solved", justify="right")
-        if not final:
-            table.add_column("left", justify="right")
-        shown = rows
-        if len(rows) > MOST_ROWS:
-            # False sorts before True.
-            shown = sorted(
-                rows, key=lambda row: (row.status is not Status.RUNNING, row.status not in _TROUBLE)
-            )[:MOST_ROWS]
-            table.caption = f"and {len(rows) - len(shown)} more"
-        for row in shown:
-            best = "" if row.best_return is None else f"{row.best_return:.4g}"
-            cells = [row.spec.task, row.who, str(row.seed), row.state]
-            cells += [f"{row.episodes:,}", row.pace_text, best]
-            if goals:
-                cells += [str(row.goal_visits), str(row.solved_episode or "")]
-            table.add_row(*cells, *([] if final else [row.eta]))
-        return table
+        return progress_table(list(self._rows.values()), self._headline(), final)
 
 
 def _greedy_text(rows: list[Row]) -> str:

@@ -218,9 +218,10 @@ class Inside {
     element("path", { d: joined(at), fill: "none", stroke: "var(--s0)", "stroke-width": 2.4, class: "hull" }, svg);
     q.forEach((_, action) => {
       const [px, py] = [x.scale(ell[action]), y.scale(heights[action])];
-      element("circle", { cx: px, cy: py, r: 18 * Math.sqrt(Math.max(0, solved.policy[action]) || 0), fill: "var(--s1)", class: "probability" }, svg);
+      const radius = 18 * Math.sqrt(Math.max(0, solved.policy[action]) || 0);
+      element("circle", { cx: px, cy: py, r: radius, fill: "var(--s1)", class: "probability" }, svg);
       drawMark(svg, solved.pareto[action] ? "ring" : "asterisk", px, py, 4.4, solved.pareto[action] ? "var(--s0)" : "var(--muted)");
-      const beside = solved.pareto[action] ? { x: px + 10, y: py - 9 } : { x: px - 8, y: py + 14, "text-anchor": "end" };
+      const beside = solved.pareto[action] ? { x: px + 10, y: py - Math.max(9, radius + 2) } : { x: px - 8, y: py + 14, "text-anchor": "end" };
       element("text", { ...beside, class: "end", fill: "currentColor" }, svg, this.actionName(action));
     });
   }

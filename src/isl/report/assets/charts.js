@@ -130,7 +130,8 @@ class Chart {
     const narrow = width < 560;
     const rows = this.spec.kind === "intervals";
     const shown = this.spec.series.filter((s) => !this.hidden.has(s.name) && s.x.length);
-    const height = rows ? 62 + 34 * Math.max(1, shown.length) : narrow ? 280 : 360;
+    const alone = this.spec.categories.length === 1; // one mark needs little room
+    const height = rows ? 62 + 34 * Math.max(1, shown.length) : alone ? 220 : narrow ? 280 : 360;
     const svg = element("svg", { viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": `${this.spec.title}. ${this.spec.caption}` });
     this.figure.insertBefore(svg, this.tip);
     this.svg = svg;

@@ -53,7 +53,7 @@ class Board:
 
 
 class StepLimit:
-    """`with limit.at(step): …` raises `Expired` in there after so many seconds."""
+    """`with limit.at(step): …` raises `Expired` in its block after `seconds`."""
 
     def __init__(self, seconds: float, board: Board | None = None) -> None:
         check_seconds(seconds, "step_timeout")
