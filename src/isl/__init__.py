@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import gymnasium
 
+from isl.garbage import uncollected
 from isl.version import __version__
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ for _module, _names in _TWINS.items():
 def __getattr__(name: str) -> Any:
     """The models, imported when first asked for."""
     if name in __all__:
-        from isl import model
+        with uncollected():
+            from isl import model
 
         return getattr(model, name)
     raise AttributeError(f"module 'isl' has no attribute {name!r}")

@@ -29,13 +29,14 @@ def test_looks_are_off_the_clock(monkeypatch):
         return policy == "good"
 
     monkeypatch.setattr(solving, "solves", solves)
-    monkeypatch.setattr(solving, "time", SimpleNamespace(perf_counter=lambda: now[0]))
+    clock = SimpleNamespace(perf_counter=lambda: now[0], process_time=lambda: now[0] / 2)
+    monkeypatch.setattr(solving, "time", clock)
     trial = solving.Trial(ANY)
     now[0] += 3
     assert trial.look(100, "bad")
     now[0] += 4
     assert not trial.look(200, "good")
-    assert trial.attempt == (200, 7.0, 0.0, True)
+    assert trial.attempt == (200, 7.0, 0.0, True, 3.5)
 
 
 def test_all_episodes_are_played_where_the_first_come_near(monkeypatch):
@@ -59,8 +60,8 @@ def test_all_episodes_are_played_where_the_first_come_near(monkeypatch):
 
 def test_a_table_of_attempts_and_medians(monkeypatch, capsys):
     took = {
-        ("Seeker", 0): Attempt(200, 9.0, 4.0, True),
-        ("Seeker", 1): Attempt(300, 5.0, 4.0, True),
+        ("Seeker", 0): Attempt(200, 9.0, 4.0, True, 8.0),
+        ("Seeker", 1): Attempt(300, 5.0, 4.0, True, 4.5),
         ("Seeker", 2): Attempt(400, 3.0, 0.0, False),
     }
     never = Attempt(400, 20.0, 0.0, False)
@@ -70,10 +71,10 @@ def test_a_table_of_attempts_and_medians(monkeypatch, capsys):
     )
     solving.compare(core=0, cases=[ANY])
     lines = capsys.readouterr().out.splitlines()[3:]
-    assert lines[0] == "| CartPole-v1 | 0 | Seeker | 0 | 200 | 9.0 | 5.0 |"
-    assert lines[1].endswith("| SB3 DQN, tuned | 0 | not within 400 | – | – |")
-    assert lines[-2].endswith("| Seeker | median (2 of 3 solved) | 300 | 9.0 | 5.0 |")
-    assert lines[-1].endswith("| median (0 of 3 solved) | not within 400 | – | – |")
+    assert lines[0] == "| CartPole-v1 | 0 | Seeker | 0 | 200 | 9.0 | 5.0 | 8.0 |"
+    assert lines[1].endswith("| SB3 DQN, tuned | 0 | not within 400 | – | – | – |")
+    assert lines[-2].endswith("| Seeker | median (2 of 3 solved) | 300 | 9.0 | 5.0 | 8.0 |")
+    assert lines[-1].endswith("| median (0 of 3 solved) | not within 400 | – | – | – |")
 
 
 @pytest.mark.slow

@@ -11,7 +11,9 @@ from isl.experiments.running.runner import run_cohort
 from isl.experiments.spec import resolve
 from isl.model.evaluation import Evaluation, evaluate, playable
 from isl.storage import run_folder, store
+from isl.training import greedy
 from isl.training.evaluations import Wish
+from tests.support import endless  # noqa: F401  (registers its environment)
 
 TINY = {"hidden": (4,), "batch_size": 4, "learning_starts": 8}
 
@@ -51,6 +53,17 @@ def test_max_steps_ends_an_episode(saved, capsys):
     out = capsys.readouterr().out
     assert "mean length 5 steps" in out
     assert "2 episodes were ended by --max-steps" in out
+
+
+def test_an_episode_without_an_end_is_cut(tmp_path, capsys, caplog, monkeypatch):
+    monkeypatch.setattr(greedy, "LONGEST", 70)
+    DQN("Endless-v0", **TINY).save(tmp_path / "m.isl", replay=False)
+    arguments = ["eval", str(tmp_path / "m.isl"), "--env", "Endless-v0", "--episodes", "2"]
+    assert main(arguments) == 0
+    assert "mean length 70 steps" in capsys.readouterr().out
+    (line,) = caplog.messages
+    assert "2 of 2 greedy episodes had not ended after 70 steps" in line
+    assert "--max-steps" in line
 
 
 @pytest.mark.parametrize(

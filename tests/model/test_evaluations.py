@@ -7,7 +7,10 @@ import pytest
 
 from isl import DQN
 from isl.errors import UsageError
+from isl.model.evaluation import evaluate
 from isl.storage import tensorboard
+from isl.training import greedy
+from tests.support.endless import Endless
 
 TINY = {"hidden": (4,), "batch_size": 4, "learning_starts": 16}
 
@@ -70,3 +73,21 @@ def test_mistakes_get_one_clear_line(model, options, words):
         options = {"eval_env": model.env}
     with pytest.raises(UsageError, match=words):
         model.learn(10, progress_bar=False, **options)
+
+
+def test_an_episode_without_an_end_is_cut_with_one_line(caplog, monkeypatch):
+    monkeypatch.setattr(greedy, "LONGEST", 1_500)
+    model = DQN(Endless, **TINY)
+    model.learn(300, progress_bar=False).learn(300, progress_bar=False)
+    assert {row.length_mean for row in model.evaluations} == {1_000.0}
+    (line,) = caplog.messages  # once
+    assert line == (
+        "Endless: 1 of 1 greedy episodes had not ended after 1,000 steps and were cut there"
+    )
+    caplog.clear()
+    assert evaluate(model, Endless, 2).lengths == [1_500] * 2
+    (line,) = caplog.messages
+    assert line.startswith("2 of 2 greedy episodes had not ended after 1,500 steps")
+    caplog.clear()
+    assert evaluate(model, Endless, 2, max_steps=20).lengths == [20] * 2
+    assert caplog.messages == []  # as asked for

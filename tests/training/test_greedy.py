@@ -14,7 +14,8 @@ from isl import agents
 from isl.envs.base import TimeStep
 from isl.errors import EnvironmentFault
 from isl.training import rng
-from isl.training.greedy import UNCUT, CompiledPlayer, PythonPlayer, play
+from isl.training.greedy import LONGEST, UNCUT, PythonPlayer, limit_of, play
+from isl.training.greedy_compiled import CompiledPlayer
 
 
 class Count(gymnasium.Env):
@@ -66,6 +67,14 @@ def test_episodes_end_by_themselves_by_their_limit_or_for_want_of_steps():
     assert seen == [None, 1, 2, None, 1]
 
 
+def test_the_limit_of_steps_is_that_of_the_environment_or_a_generous_one():
+    assert limit_of(gymnasium.make("CartPole-v1")) == 500
+    assert limit_of(gymnasium.make("CartPole-v1", max_episode_steps=7)) == 7
+    assert limit_of(gymnasium.make("CartPole-v1", max_episode_steps=-1)) == LONGEST
+    assert limit_of(gymnasium.make("CliffWalking-v1")) == LONGEST
+    assert limit_of(Count([1])) == LONGEST
+
+
 def test_a_python_environment_is_played_on_the_same_seeds_each_time():
     agent, learner = learned("dqn", Dice())
     agent = agent._replace(exploit=lambda learner, obs, mask=None: jnp.int32(0))
@@ -82,6 +91,9 @@ def test_a_python_environment_is_played_on_the_same_seeds_each_time():
     assert len(set(env.seeds)) == 3
     env.lengths = [5_000]
     assert player.play(learner, 3, 10).lengths == [UNCUT]
+    env.lengths = [LONGEST + 5] * 2
+    found = player.play(learner, 2, np.inf)
+    assert (found.lengths, found.cut) == ([LONGEST] * 2, 2)
     env.lengths = [9]
     env.step = lambda action: 1 / 0
     message = "step 1 of an evaluation of Count-v0: raised ZeroDivisionError"

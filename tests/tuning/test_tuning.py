@@ -1,6 +1,7 @@
 """A search gives the same trials however often it is interrupted, and a preset that can be used."""
 
 import dataclasses
+import importlib.util
 import signal
 import subprocess
 import sys
@@ -19,11 +20,15 @@ from isl.experiments.spec import resolve
 from isl.status import ExitCode
 from isl.tuning import report, search, space
 from isl.tuning.search import JOURNAL, Search, run_search
+from tests.support import ray_nodes
 
 try:
     import optuna
 except ModuleNotFoundError:
     optuna = None
+needs_ray = pytest.mark.skipif(
+    importlib.util.find_spec("ray") is None, reason="Ray is not installed: pip install 'isl[ray]'"
+)
 needs_optuna = pytest.mark.skipif(optuna is None, reason="needs Optuna: pip install 'isl[tune]'")
 VECTOR, TABLE = Box(-1, 1, (3,)), Discrete(9)
 
@@ -215,27 +220,58 @@ COMMAND = ["FrozenLake-v1", "--timesteps", "400", "--trials", "4", "--generation
 COMMAND += ["--rungs", "2", "--seeds", "1", "--workers", "1"]
 
 
-def tune(out: Path, *more: str) -> "subprocess.Popen[bytes]":
+def tune(out: Path, *more: str, env: dict[str, str] | None = None) -> "subprocess.Popen[bytes]":
     arguments = [sys.executable, "-m", "isl", "tune", *COMMAND, "--out", str(out), *more]
     with out.with_suffix(".log").open("ab") as log:
-        return subprocess.Popen(arguments, stdout=log, stderr=log)
+        return subprocess.Popen(arguments, stdout=log, stderr=log, env=env)
+
+
+def finished(out: Path, *more: str, env: dict[str, str] | None = None) -> None:
+    assert tune(out, *more, env=env).wait() == 0, out.with_suffix(".log").read_text()
+
+
+def killed_five_times(out: Path, *more: str, env: dict[str, str] | None = None) -> None:
+    """By SIGKILL, when the first, second … of its six runs has begun; then continued."""
+    for kill in range(5):
+        process = tune(out, *more, env=env)
+        while len(list(out.glob("runs/**/config.json"))) < kill + 1:
+            assert process.poll() is None, out.with_suffix(".log").read_text()
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        assert process.wait() == -signal.SIGKILL
+    finished(out, *more, env=env)
+
+
+def assert_the_same(whole: Path, other: Path) -> None:
+    """Trial for trial, parameter for parameter, value for value."""
+    first, second = (search.Journal(folder / JOURNAL).trials() for folder in (whole, other))
+    assert len(first) == 4
+    assert first == second
+    assert (whole / report.PRESET).read_bytes() == (other / report.PRESET).read_bytes()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """An uninterrupted search."""
+    out = tmp_path_factory.mktemp("tune") / "whole"
+    finished(out)
+    return out
 
 
 @needs_optuna
 @pytest.mark.slow
-def test_killed_five_times(tmp_path):
-    """By SIGKILL, when the second, third … of its six runs has begun."""
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert tune(whole).wait() == 0, whole.with_suffix(".log").read_text()
-    for kill in range(5):
-        process = tune(killed)
-        while len(list(killed.glob("runs/**/config.json"))) < kill + 1:
-            assert process.poll() is None
-            time.sleep(0.02)
-        process.send_signal(signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL
-    assert tune(killed).wait() == 0, killed.with_suffix(".log").read_text()
-    first, second = (search.Journal(folder / JOURNAL).trials() for folder in (whole, killed))
-    assert len(first) == 4
-    assert first == second
-    assert (whole / report.PRESET).read_bytes() == (killed / report.PRESET).read_bytes()
+def test_killed_five_times(whole, tmp_path):
+    killed_five_times(tmp_path / "killed")
+    assert_the_same(whole, tmp_path / "killed")
+
+
+@needs_optuna
+@needs_ray
+@pytest.mark.slow
+def test_killed_five_times_on_two_ray_nodes(whole, tmp_path):
+    """The command is killed, the cluster stays; the trials are those of the local search."""
+    killed = tmp_path / "killed"
+    with ray_nodes.cluster() as (address, environment, _):
+        more = ("--executor", "ray", "--ray-address", address, "--workers", "2")
+        killed_five_times(killed, *more, env=environment)
+    assert_the_same(whole, killed)

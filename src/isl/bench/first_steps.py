@@ -16,7 +16,7 @@ def main() -> None:
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {int(sys.argv[2])})
     if sys.argv[1] == PEER:
-        from stable_baselines3 import DQN  # type: ignore[import-not-found]
+        from stable_baselines3 import DQN
 
         DQN("MlpPolicy", ENVIRONMENT).learn(STEPS)
     else:

@@ -117,9 +117,7 @@ def _ours(model: Any) -> Learn:
 
 def _peer(module: str) -> Callable[[str, int], Learn]:
     def make(env: str, width: int) -> Learn:
-        from stable_baselines3.common.env_util import (  # type: ignore[import-not-found]
-            make_vec_env,
-        )
+        from stable_baselines3.common.env_util import make_vec_env
 
         model = peers.sb3_like_dqn(
             module,

@@ -97,6 +97,7 @@ class Attempt(NamedTuple):
     seconds: float
     compiling: float  # of these seconds
     solved: bool
+    cpu: float = 0.0  # seconds of the process's CPU time in the same span
 
 
 class Trial:
@@ -104,16 +105,18 @@ class Trial:
 
     def __init__(self, case: Case) -> None:
         self.case = case
-        self.seconds = self.compiling = 0.0
+        self.seconds = self.compiling = self.cpu = 0.0
         self.steps, self.solved = 0, False
         self._start()
 
     def _start(self) -> None:
         self._compiled, self._began = compiling().seconds, time.perf_counter()
+        self._cpu_began = time.process_time()
 
     def look(self, steps: int, policy: Predictor) -> bool:
         """Play greedily; whether to go on."""
         self.seconds += time.perf_counter() - self._began
+        self.cpu += time.process_time() - self._cpu_began
         self.compiling += compiling().seconds - self._compiled
         self.steps, self.solved = steps, solves(self.case, policy)
         self._start()
@@ -121,7 +124,7 @@ class Trial:
 
     @property
     def attempt(self) -> Attempt:
-        return Attempt(self.steps, self.seconds, self.compiling, self.solved)
+        return Attempt(self.steps, self.seconds, self.compiling, self.solved, self.cpu)
 
 
 def solves(case: Case, policy: Predictor) -> bool:
@@ -160,8 +163,8 @@ WHO = {"Seeker": solve, "SB3 DQN, tuned": solve_tuned}
 def compare(core: int, cases: Sequence[Case] = CASES, seeds: Sequence[int] = SEEDS) -> None:
     """Let everybody solve everything and print a Markdown table."""
     print(f"{sb3.version()}; seconds on one core without imports and looks")
-    print("| environment | bar | agent | seed | steps | seconds | without compiling |")
-    print("|---|--:|---|--:|--:|--:|--:|", flush=True)
+    print("| environment | bar | agent | seed | steps | seconds | without compiling | CPU s |")
+    print("|---|--:|---|--:|--:|--:|--:|--:|", flush=True)
     for case in cases:
         found: dict[str, list[Attempt]] = {name: [] for name in WHO}
         for seed in seeds:
@@ -188,15 +191,16 @@ def in_a_process(case: Case, name: str, seed: int, core: int) -> Attempt:
 
 def _row(case: Case, name: str, seed: str, attempts: Sequence[Attempt]) -> str:
     """One attempt, or medians of several; where there is no solution, they are infinite."""
-    endless = Attempt(sys.maxsize, math.inf, 0.0, False)
+    endless = Attempt(sys.maxsize, math.inf, 0.0, False, math.inf)
     ends = [each if each.solved else endless for each in attempts]
     seconds = statistics.median(each.seconds for each in ends)
     if math.isfinite(seconds):
         steps = statistics.median(each.steps for each in ends)
         without = statistics.median(each.seconds - each.compiling for each in ends)
-        cells = [f"{steps:,.0f}", f"{seconds:.1f}", f"{without:.1f}"]
+        cpu = statistics.median(each.cpu for each in ends)
+        cells = [f"{steps:,.0f}", f"{seconds:.1f}", f"{without:.1f}", f"{cpu:.1f}"]
     else:
-        cells = [f"not within {case.budget:,}", "–", "–"]
+        cells = [f"not within {case.budget:,}", "–", "–", "–"]
     if len(attempts) > 1:
         seed = f"{seed} ({sum(each.solved for each in attempts)} of {len(attempts)} solved)"
     return f"| {' | '.join([case.env, f'{case.bar:g}', name, seed, *cells])} |"

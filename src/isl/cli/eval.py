@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
         "--max-steps",
         type=shared.whole_number,
         metavar="M",
-        help="end an episode after M steps, for environments that do not",
+        help="end an episode after M steps; default: the environment's own limit, else 10,000",
     )
     parser.add_argument("--video", type=Path, metavar="DIR", help="film every episode into DIR")
 
@@ -51,7 +52,7 @@ def run(options: argparse.Namespace) -> ExitCode:
         return _every_run(options)
     if target.is_dir():
         policy = trained(target, options.best, options.env)
-        print(summary(_played(policy, policy.env, options)))
+        print(summary(_played(policy, policy.env, options), bool(options.max_steps)))
         return ExitCode.OK
     if options.best:
         raise UsageError("--best is for runs: a model file holds one policy")
@@ -59,7 +60,7 @@ def run(options: argparse.Namespace) -> ExitCode:
     env = options.env or model.env
     if env is None:  # never made from a name in a file: such a name can import a module
         raise UsageError(f"give the environment; the model was trained on --env {model.task}")
-    print(summary(_played(model, env, options)))
+    print(summary(_played(model, env, options), bool(options.max_steps)))
     return ExitCode.OK
 
 
@@ -93,17 +94,18 @@ def _played(policy: Predictor, env: Any, options: argparse.Namespace) -> Evaluat
     except gymnasium.error.DependencyNotInstalled as error:  # of an environment that draws itself
         raise UsageError(f"--video: {' '.join(str(error).split())}") from None
     finally:
-        played.close()
+        with warnings.catch_warnings(action="ignore"):  # a film without pictures, after an error
+            played.close()
 
 
-def summary(result: Evaluation) -> str:
+def summary(result: Evaluation, limited: bool) -> str:
     """Two or three lines."""
     lines = [
         _first_line(result),
         f"mean length {sum(result.lengths) / len(result.lengths):.4g} steps, "
         f"returns from {min(result.returns):.4g} to {max(result.returns):.4g}",
     ]
-    if result.cut:
+    if result.cut and limited:  # without --max-steps `evaluate` has warned
         lines.append(f"{result.cut} episodes were ended by --max-steps")
     return "\n".join(lines)
 

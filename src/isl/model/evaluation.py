@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,11 +17,21 @@ from isl.envs.encoded import encoded
 from isl.errors import UsageError
 from isl.model.environment import Attachment
 from isl.training.evaluations import Evaluations, Wish
-from isl.training.greedy import CompiledPlayer, Evaluation, Player, PythonPlayer, Read, play
+from isl.training.greedy import (
+    Evaluation,
+    Player,
+    PythonPlayer,
+    Read,
+    limit_of,
+    play,
+    told_of_cut,
+)
+from isl.training.greedy_compiled import CompiledPlayer
 
 if TYPE_CHECKING:
     from isl.model.model import Model
 
+log = logging.getLogger(__name__)
 
 __all__ = ["Evaluation", "Predictor", "evaluate", "evaluate_compiled", "evaluations_of", "playable"]
 
@@ -39,7 +50,11 @@ class Predictor(Protocol):
 
 
 def evaluate(model: Predictor, env: Any, episodes: int, max_steps: int | None = None) -> Evaluation:
-    """Play greedily; episode k is reset with seed k, so that models meet the same episodes."""
+    """Play greedily; episode k is reset with seed k, so that models meet the same episodes.
+
+    An episode is cut after `max_steps`; without them after the environment's own limit of steps, or
+    after 10,000 where it sets none.
+    """
     if episodes < 1:
         raise UsageError(f"episodes must be at least 1, got {episodes}")
     if max_steps is not None and max_steps < 1:
@@ -54,7 +69,10 @@ def evaluate(model: Predictor, env: Any, episodes: int, max_steps: int | None = 
         remembered = {"state": memory} if "state" in takes else {}
         return model.predict(obs, **remembered, **masks)
 
-    return play(env, choose, range(episodes), max_steps)
+    found = play(env, choose, range(episodes), max_steps or limit_of(env))
+    if found.cut and max_steps is None:
+        log.warning("%s; max_steps (--max-steps) sets another limit", told_of_cut(found))
+    return found
 
 
 def evaluate_compiled(model: Model, episodes: int) -> Evaluation:
@@ -134,8 +152,9 @@ def _check(model: Predictor, space: Space[Any]) -> None:
 def playable(env: Any, render_mode: str | None = None) -> gymnasium.Env[Any, Any]:
     """A single Gymnasium environment from whatever a model can be trained on."""
     if isinstance(env, str) and not envs.is_compiled_task(env):
+        drawn: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
         try:
-            return gymnasium.make(env, render_mode=render_mode)
+            return gymnasium.make(env, **drawn)  # not all of them take a `render_mode`
         except (gymnasium.error.Error, ModuleNotFoundError) as error:
             reason = " ".join(str(error).split())
             raise UsageError(f"no environment called {env!r}: {reason}") from None

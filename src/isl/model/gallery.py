@@ -31,7 +31,6 @@ class Piece(NamedTuple):
 
 PIECES = {
     "frozen-lake": Piece("FrozenLake-v1", 50_000),
-    "cliff-walking": Piece("CliffWalking-v1", 30_000),
     "taxi": Piece("Taxi-v4", 100_000),
     "deep-sea-20": Piece("deep_sea/20", 20_000),
     "cart-pole": Piece("CartPole-v1", 30_000),

@@ -113,6 +113,8 @@ def _evaluate(model: Model, evaluations: Evaluations, at_end: bool = False) -> N
     """Play greedily, if that is due."""
     finished = model.episodes.finished
     row = evaluations.look(lambda: model.learner, model.num_timesteps, finished, at_end)
+    if evaluations.message:
+        model.say_once(f"{model.task}: {evaluations.message}")
     if row is not None:
         model.evaluations.append(row)
         for name, value in row.scalars.items():

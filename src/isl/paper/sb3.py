@@ -65,7 +65,7 @@ def train(
 
     `options` are other hyper-parameters than its defaults.
     """
-    import stable_baselines3 as sb3  # type: ignore[import-not-found]
+    import stable_baselines3 as sb3
     import torch
 
     torch.set_num_threads(1)

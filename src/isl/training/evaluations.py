@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from isl.agents.base import Learner
-from isl.training.greedy import UNCUT, Player
+from isl.training.greedy import UNCUT, Player, told_of_cut
 
 PARTS = 10  # of the budget, with an evaluation after each
 SHARE = 10  # steps of training for one of evaluation
@@ -76,6 +76,7 @@ class Evaluations:
         self.rows: list[Evaluated] = []
         self.best: Evaluated | None = None
         self.best_learner: Learner = None
+        self.message = ""  # about episodes that had to be cut
 
     def look(
         self, learner: Callable[[], Learner], steps: int, episodes: int, at_end: bool
@@ -96,6 +97,7 @@ class Evaluations:
             return None
         now = learner()
         found = self.player.play(now, self._wish.episodes, self._most_steps(steps, at_end))
+        self.message = self.message or told_of_cut(found)
         row = Evaluated(
             steps,
             episodes,

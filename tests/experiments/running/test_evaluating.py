@@ -11,6 +11,7 @@ from isl.experiments.spec import resolve
 from isl.status import Status
 from isl.storage import checkpoint, run_folder, store, tensorboard
 from isl.training.evaluations import Wish
+from tests.support import endless  # noqa: F401  (registers its environment)
 
 pytestmark = pytest.mark.slow  # trains runs again and again
 
@@ -125,3 +126,14 @@ def test_a_run_begun_without_evaluations_can_go_on_with_them_and_the_other_way(
             < len(run_folder.read_evaluations(run_folder.run_path(whole, spec.to_dict(), 0)))
         )
     assert not caplog.messages
+
+
+def test_a_run_says_that_episodes_had_to_be_cut(tmp_path):
+    """As news while it runs; it does not make a run that ended well a failed one."""
+    spec = resolve("Endless-v0", COUNTING, {"learning_starts": 500}, timesteps=2_000)
+    heard = []
+    run_cohort(spec, [0], tmp_path, listener=heard.append, wish=Wish())
+    told = "1 of 1 greedy episodes had not ended after 1,000 steps and were cut there"
+    assert (heard[-1].status, heard[-1].message) == (Status.DONE.value, told)
+    summary = store.read_run(run_folder.run_path(tmp_path, spec.to_dict(), 0)).summary
+    assert summary["message"] == told

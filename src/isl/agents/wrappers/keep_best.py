@@ -172,7 +172,7 @@ def slipping(values: jax.Array, key: jax.Array, mask: Any) -> jax.Array:
 
 def either(yes: jax.Array, one: Any, other: Any) -> Any:
     """`one` if yes, else `other`: two trees of the same shape."""
-    return jax.tree.map(lambda x, y: jnp.where(yes, x, y), one, other)
+    return jax.tree.map(partial(jax.lax.select, yes), one, other)
 
 
 def tracked(

@@ -117,7 +117,8 @@ class Display:
         news = event["message"] if event["message"] != row.message else ""
         for name in _MEASURED:
             setattr(row, name, event[name])
-        if news and not row.status.is_final:  # what ends a run is said with the results
+        # What ends a run otherwise than well is said with the results.
+        if news and (row.status is Status.DONE or not row.status.is_final):
             self._print(f"{row.name}: {news}")
         row.measure()
         few = len(self._rows) <= MOST_ROWS

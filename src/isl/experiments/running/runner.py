@@ -25,7 +25,8 @@ from isl.storage.tensorboard import RunLog
 from isl.training.compiled_loop import CompiledLoop
 from isl.training.episodes import Episodes
 from isl.training.evaluations import NO_EVALUATIONS, Wish
-from isl.training.greedy import CompiledPlayer, PythonPlayer
+from isl.training.greedy import PythonPlayer
+from isl.training.greedy_compiled import CompiledPlayer
 from isl.training.host.loop import HostLoop
 from isl.training.loop import Loop, Steps, joined, not_finite
 from isl.training.python_envs.envs import PythonEnvs

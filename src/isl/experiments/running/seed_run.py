@@ -119,7 +119,7 @@ class SeedRun:
         self.episodes.add(steps)
         if self.watch is not None:
             self.watch.see(loop, steps, position)
-            self.message = self.watch.message
+            self.message = self.watch.message or self.evaluations.message
 
     def write_log(self, loop: Loop, position: int, steps_per_second: float) -> None:
         """A row for TensorBoard, if one is due."""
@@ -134,6 +134,7 @@ class SeedRun:
             return
         learner, over = partial(loop.learner_of, position), self.status is Status.DONE
         row = self.evaluations.look(learner, loop.steps, self.episodes.finished, over)
+        self.message = self.message or self.evaluations.message
         if row is not None and self.log is not None:
             self.log.note(loop.steps, row.scalars)
 

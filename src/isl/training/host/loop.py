@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from isl.agents.base import Agent
+from isl.garbage import uncollected
 from isl.nn.networks import dummy_observation
 from isl.training.host.packing import Packed, Part
 from isl.training.host.program import State, compile_host, streams
@@ -53,10 +54,11 @@ class HostLoop:
         first = envs.reset()  # it tells whether there are masks
         self.masked = envs.mask is not None
         observation = jax.eval_shape(lambda: dummy_observation(envs.observations.stored))
-        self._program = compile_host(
-            agent, observation, envs.actions.number, envs.width, envs.skips, self.masked
-        )
-        self._start(None, "", first)
+        with uncollected():
+            self._program = compile_host(
+                agent, observation, envs.actions.number, envs.width, envs.skips, self.masked
+            )
+            self._start(None, "", first)
 
     def restart(self, learner: Any, salt: str) -> None:
         """Begin anew, with a learner or a fresh one; `salt` gives other random streams."""
@@ -126,9 +128,8 @@ class HostLoop:
         while self.steps < end:
             outcome = self._envs.step(self._action)
             outcomes.append(outcome)
-            feedback = np.stack(
-                [outcome.reward, outcome.discount, outcome.real, outcome.last], dtype=np.float32
-            )
+            given = [outcome.reward, outcome.discount, outcome.real, outcome.last]
+            feedback = np.array(given, np.float32)
             self.steps += int(outcome.real.sum()) if self._envs.skips else self._envs.width
             due, anew = updates_due(schedule, self.steps) - self.updates, bool(outcome.last.any())
             if schedule.steps == 1 and self.steps <= schedule.learning_starts:

@@ -125,7 +125,7 @@ class PythonEnvs:
                 self._read_mask(i, info, terminated)
                 self.infos[i] = info
             self._taken[i].append(index)
-        next_obs = np.stack(seen)
+        next_obs = np.array(seen)  # several times as fast as `np.stack`
         next_mask = None if self.mask is None else self.mask.copy()
         begun = next_obs
         if last.any():
