@@ -42,6 +42,7 @@ class Kind(NamedTuple):
     env: Callable[[], gymnasium.Env[Any, Any]]
     meets: Callable[[gymnasium.Env[Any, Any]], Any]  # what an agent might see, [N, …]
     place: Callable[[Any], Any]  # observations [N, …] → what visits are counted by, one row each
+    observations: str = "auto"  # how they are read; pictures that come back would be a table
 
 
 def middles(env: gymnasium.Env[Any, Any]) -> Any:
@@ -91,6 +92,7 @@ KINDS = {
         lambda: gymnasium.make("isl/Pixels-v0"),
         pictures,
         lambda obs: obs.reshape(len(obs), -1),
+        "image",
     ),
 }
 
@@ -106,7 +108,7 @@ def tried(kind: Kind, replay: Any, met: Any, num_actions: int) -> Any:
 
 
 def draw(name: str, kind: Kind, folder: Path) -> None:
-    model = isl.Seeker(kind.env(), seed=SEED)
+    model = isl.Seeker(kind.env(), seed=SEED, observations=kind.observations)
     model.learn(STEPS, progress_bar=False)
     env = kind.env()
     met = kind.meets(env)

@@ -258,11 +258,3 @@ def test_the_control_anneals_over_a_tenth_of_its_budget():
 def test_options_that_do_not_fit_the_task(arguments, words):
     with pytest.raises(UsageError, match=words):
         resolve(agent="isl", overrides={}, **arguments)
-
-
-def test_shares_of_the_same_episodes_are_at_most_one_together():
-    from isl.agents.seeker import Config as Seeker
-
-    assert Seeker(greedy_share=0.5, practice=0.5).practice == 0.5
-    with pytest.raises(UsageError, match="together they must be <= 1"):
-        Seeker(greedy_share=0.5, practice=0.6)

@@ -17,7 +17,7 @@ import pytest
 from gymnasium.spaces import Box, Dict, Discrete, MultiBinary, MultiDiscrete, Tuple
 from gymnasium.vector.utils import concatenate, create_empty_array
 
-from isl import DQN
+from isl import DQN, Seeker
 from isl.agents import load
 from isl.cli.main import main
 from isl.envs import spaces
@@ -229,20 +229,44 @@ class Sorted(nn.Module):
         return jnp.sort(x)
 
 
+def read_here(folder, name):
+    """The policy in a file, by the reader of the docs in this process."""
+    (folder / "reader.py").write_text(reader(), encoding="utf-8")
+    spec = importlib.util.spec_from_file_location("reader", folder / "reader.py")
+    read = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(read)
+    return read.Policy(folder / name)
+
+
 def test_a_torso_of_ones_own(tmp_path):
     model, space = model_of("vector", torso=Doubled()), KINDS["vector"][1]
     model.export(tmp_path / "p.npz")
-    (tmp_path / "reader.py").write_text(reader(), encoding="utf-8")
-    spec = importlib.util.spec_from_file_location("reader", tmp_path / "reader.py")
-    read = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(read)
     batch = np.stack([space.sample() for _ in range(50)])
-    actions = read.Policy(tmp_path / "p.npz")(batch)["action"]
+    actions = read_here(tmp_path, "p.npz")(batch)["action"]
     np.testing.assert_array_equal(actions, model.predict(batch))
     with pytest.raises(UsageError, match="cannot be exported: the operation sort") as told:
         model_of("vector", torso=Sorted()).export(tmp_path / "q.npz")
     assert "\n" not in str(told.value)
     assert not (tmp_path / "q.npz").exists()
+
+
+@pytest.mark.parametrize("given_up", [False, True])
+def test_a_table_of_what_comes_back(tmp_path, given_up):
+    import isl.paper.grids  # noqa: F401 - registers it
+
+    quiet = {"progress_bar": False, "n_eval_episodes": 0}
+    model = Seeker("isl/Labyrinth-v0", seed=0).learn(900, **quiet)
+    learner = model.learner._replace(over=jnp.asarray(given_up))
+    model = Holder(model._policy, learner)
+    left = model.export(tmp_path / "p.npz")
+    places = np.stack(np.meshgrid(np.arange(8), np.arange(8)), -1).reshape(-1, 2)
+    batch = (places / 6).astype(np.float32)  # some of them are nowhere
+    found, told = read_here(tmp_path, "p.npz")(batch), model.inspect(batch)
+    np.testing.assert_array_equal(found["action"], model.predict(batch))
+    assert {*found} == {"action", *told} - {*left}
+    for name in {*found} - {"action"}:
+        np.testing.assert_allclose(found[name], told[name], rtol=1e-4, atol=1e-5)
+    assert given_up or not left
 
 
 def test_command_line(tmp_path, capsys):

@@ -63,6 +63,11 @@ class _Graph:
             inner = called if isinstance(called, ClosedJaxpr) else None
             jaxpr, constants = (inner.jaxpr, inner.consts) if inner else (called, [])
             return self.run(jaxpr, constants, inputs)
+        if name == "cond" and inputs[0].constant is not None:  # settled when the policy is exported
+            branch = eqn.params["branches"][int(inputs[0].constant)]
+            return self.run(branch.jaxpr, branch.consts, inputs[1:])
+        if name == "select_n" and inputs[0].constant is not None and not inputs[0].shape:
+            return [inputs[1 + int(inputs[0].constant)]]
         shapes = [_shape(var.aval) for var in eqn.outvars]
         if all(x.constant is not None for x in inputs) and -1 not in sum(shapes, ()):
             found = eqn.primitive.bind(*(x.constant for x in inputs), **eqn.params)

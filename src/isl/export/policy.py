@@ -16,7 +16,9 @@ from gymnasium.spaces import Discrete, MultiDiscrete, Space
 from numpy.typing import NDArray
 
 from isl.agents.base import Agent
+from isl.agents.seeker.rows import forgotten
 from isl.envs import encoding, spaces
+from isl.envs.kinds import Recurring
 from isl.errors import UsageError
 from isl.export.graph import Value, graph_of, needed
 from isl.export.lower import Lowering
@@ -79,13 +81,23 @@ class _Nested:
         return self._leaves[path] if path in self._leaves else _Nested(self._leaves, path)
 
 
-def _choice(agent: Agent, learner: Any, observations: spaces.Observations) -> Choice:
+def _choice_of(agent: Agent, learner: Any) -> Choice:
+    """What the agent does and believes."""
+
     def choose(obs: Any) -> dict[str, jax.Array]:
         beliefs = agent.inspect(learner, obs)
         if ACTION in beliefs:
             raise UsageError(f"the agent has a belief called {ACTION!r}: give it another name")
         return {**beliefs, ACTION: agent.exploit(learner, obs)}
 
+    return choose
+
+
+def _choice(agent: Agent, learner: Any, observations: spaces.Observations) -> Choice:
+    """The same in operations that can be exported."""
+    choose = _choice_of(agent, learner)
+    if isinstance(observations.seen, Recurring) and not learner.over:
+        return _where_they_came_back(agent, learner, choose)
     if not isinstance(observations.stored, Discrete) or observations.expand is not None:
         return choose
     tables = _tables(choose, int(observations.stored.n))
@@ -93,6 +105,29 @@ def _choice(agent: Agent, learner: Any, observations: spaces.Observations) -> Ch
         name: jnp.asarray(table).at[row].get(mode="promise_in_bounds")
         for name, table in tables.items()
     }
+
+
+def _where_they_came_back(agent: Agent, learner: Any, choose: Choice) -> Choice:
+    """A look-up by comparison with all observations that were met, then what is said of others."""
+    rows, number = learner.rows, int(learner.rows.known)
+    met = np.asarray(rows.obs[:number])
+    known = jax.device_get(jax.jit(jax.vmap(choose))(met)) if number else {}
+    blank = learner._replace(rows=forgotten(rows))
+    unknown = jax.device_get(_choice_of(agent, blank)(rows.obs[0]))
+    tables = {
+        name: np.concatenate([*([known[name]] if number else []), np.asarray(x)[None]])
+        for name, x in unknown.items()
+    }
+
+    def look_up(obs: jax.Array) -> dict[str, jax.Array]:
+        same = jnp.all(obs[None] == met, axis=tuple(range(1, met.ndim)))
+        row = jnp.argmax(jnp.append(same, jnp.ones((), jnp.bool_)))  # the last one fits all
+        return {
+            name: jnp.asarray(table).at[row].get(mode="promise_in_bounds")
+            for name, table in tables.items()
+        }
+
+    return look_up
 
 
 def _tables(choose: Choice, number: int) -> dict[str, NDArray[Any]]:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from isl.errors import UsageError, closest
 from isl.paper.cases import (
     ABLATED,
+    AS_IMAGES,
     GRIDS,
     LABYRINTHS,
     LANDER,
@@ -144,6 +145,7 @@ def key_of(case: Case, contestant: Contestant, seed: int) -> tuple[object, ...]:
 
 OURS = Contestant("seeker")
 CONTROL = Contestant("stable_dqn")  # the same value learning without deep exploration
+UNPRACTISED = Contestant("seeker", variant="no_practice")  # as Seeker was at first
 _EARLIER = (Contestant("dqn"), Contestant("boot_dqn"))
 _PEERS = tuple(map(Contestant, PEERS))
 _WITHOUT = tuple(Contestant("seeker", variant=name) for name in VARIANTS)
@@ -162,6 +164,9 @@ COMPARISONS = {
             Tranche(VECTORS, _EARLIER, THREE),
             Tranche(TABLES, (*_EARLIER, *_PEERS), THREE),
             Tranche([LANDER, *SWING_UPS], _EARLIER, THREE),
+            Tranche(VECTORS[:3], (UNPRACTISED,), FIVE),
+            Tranche(SWING_UPS, (UNPRACTISED,), FIVE),
+            Tranche([LANDER], (UNPRACTISED,), THREE),
         ),
         quick=Tranche(TABLES[:1], (OURS, CONTROL), (0,)),
     ),
@@ -173,11 +178,16 @@ COMPARISONS = {
         [
             *(Tranche([case], (OURS,), FIVE) for case in GRIDS),
             Tranche(GRIDS, (CONTROL,), THREE),
+            Tranche(GRIDS[:2], (UNPRACTISED,), FIVE),
         ],
         quick=Tranche(GRIDS[:1], (OURS, CONTROL), (0,)),
     ),
     "encodings": Comparison(
-        [Tranche(LABYRINTHS, (OURS,), FIVE), Tranche([PIXELS], (OURS,), FIVE)],
+        [
+            Tranche(LABYRINTHS, (OURS,), FIVE),
+            Tranche([PIXELS], (OURS,), FIVE),
+            Tranche([AS_IMAGES], (OURS,), FIVE),
+        ],
         quick=Tranche(LABYRINTHS, (OURS,), (0,)),
     ),
     # The preset was chosen on seeds from 1000 on.

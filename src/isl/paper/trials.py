@@ -25,13 +25,19 @@ from isl.storage.provenance import provenance
 PARTS = 10  # of a run: each is followed by a measurement
 
 
-def model_of(contestant: Contestant, seed: int, env: Any) -> Model:
+def model_of(contestant: Contestant, seed: int, env: Any, observations: str = "auto") -> Model:
     """A contestant before its first step; `env` as Case.learnt_in gives it."""
     variant = VARIANTS[contestant.variant]
     agent = variant.agent or contestant.agent
     if agent not in MODELS:
         type("Variant", (Model,), {"agent_name": agent})  # which registers itself
-    return MODELS[agent](env, seed=seed, preset=contestant.preset or None, **variant.options)
+    return MODELS[agent](
+        env,
+        seed=seed,
+        preset=contestant.preset or None,
+        observations=observations,
+        **variant.options,
+    )
 
 
 @dataclass
@@ -71,7 +77,7 @@ def run_trial(case: Case, contestant: Contestant, seed: int) -> Trial:
     if contestant.agent in PEERS:
         sb3.train(contestant.agent, case.make(), seed, case.steps, PARTS, found.look)
     else:
-        ratio = _train(model_of(contestant, seed, case.learnt_in()), found)
+        ratio = _train(model_of(contestant, seed, case.learnt_in(), case.observations), found)
     final = None if case.threshold is None else round(found.curve[-1], 4)
     made = provenance()
     return Trial(

@@ -28,6 +28,9 @@ VARIANTS = {
     "no_greedy_episodes": Variant(
         "greedy episodes in training, so the policy is the newest one", {"greedy_share": 0.0}
     ),
+    "no_practice": Variant("practice, so the others explore", {"practice": 0.0}),
+    "no_action_gap": Variant("wider gaps between actions", {"action_gap": 0.0}),
+    "no_layer_norm": Variant("normalised layers", agent="isl.paper.without_layer_norm"),
     "moving_targets": Variant("targets that stand still", {"target_period": 1}),
     "no_propagation": Variant("uncertainty of what lies ahead", {"ell_gamma": 1e-6}),
     # κ as small as this leaves π* greedy: what is left of exploration are the first random steps.

@@ -55,7 +55,7 @@ CORRIDOR = [
 
 def test_it_believes_what_the_table_of_the_rows_believes(agent):
     learner, metrics = learned(agent, CORRIDOR)
-    rooms = recurring.rows_for(3)
+    rooms = recurring.rows_for(3, jnp.zeros(2))
     table = tables.make(CFG, Discrete(rooms), 3)
     numbered = [(0, 1), (1, 0), (0, 2)]
     same = [
@@ -118,7 +118,7 @@ def test_networks_take_over_where_observations_do_not_come_back(agent):
 
 def test_the_table_is_given_up_before_its_rows_run_out():
     room = 64
-    rows = recurring.rows.no_rows(room)._replace(known=jnp.int32(room - 2))
+    rows = recurring.rows.no_rows(room, jnp.zeros(2))._replace(known=jnp.int32(room - 2))
     assert recurring.given_up(rows, jnp.float32(1e6), room)
     assert not recurring.given_up(rows._replace(known=jnp.int32(room - 3)), jnp.float32(1e6), room)
 

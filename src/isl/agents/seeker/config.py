@@ -11,7 +11,6 @@ from gymnasium.spaces import Discrete, Space
 from isl.agents import base
 from isl.agents.base import hyper
 from isl.envs.kinds import Recurring, is_image, is_vector
-from isl.errors import UsageError
 
 
 @dataclass(frozen=True)
@@ -55,8 +54,8 @@ class Config(base.Config):
         16, "symbols: most steps between a value and its target", at_least=1, later=True
     )
     practice: float = hyper(
-        0.0,
-        "vectors, images, symbols: share of episodes that the newest policy plays, nearly greedily",
+        0.5,
+        "vectors, images, symbols: share of the other episodes that the newest policy plays",
         at_least=0,
         at_most=1,
         later=True,
@@ -70,14 +69,6 @@ class Config(base.Config):
 
     normalises: ClassVar[bool] = True
     recognises: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.greedy_share + self.practice > 1:
-            raise UsageError(
-                f"greedy_share {self.greedy_share:g} and practice {self.practice:g} are shares of "
-                "the same episodes; together they must be <= 1"
-            )
 
     def unused(self, space: Space[Any]) -> Mapping[str, str]:
         of_symbols = ("repeat_cost", "longest_stretch")

@@ -92,10 +92,10 @@ def losses(cfg: Config, now: Transition, told: Beliefs) -> tuple[Losses, Metrics
     return own, {"td_error": jnp.abs(g_target - g), "loss_q": own.q, "q": g, "ell": most}
 
 
-def make(cfg: Config, space: Space[Any], num_actions: int) -> Agent:
+def make(cfg: Config, space: Space[Any], num_actions: int, *, layer_norm: bool = True) -> Agent:
     """Seeker for vectors and images."""
     nets = {"greedy": Net(num_actions, cfg.lr), "seek": Net(2 * num_actions, cfg.lr)}
-    values = Approximators(space, cfg.hidden, nets, layer_norm=True)
+    values = Approximators(space, cfg.hidden, nets, layer_norm=layer_norm)
     agent = assemble(cfg, values, _codes(cfg, _seen(space), num_actions), num_actions)
 
     def greedy_values(learner: Learner, policy: Any, obs: jax.Array) -> jax.Array:

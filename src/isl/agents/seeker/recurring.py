@@ -20,8 +20,10 @@ from isl.agents.base import Agent, Metrics, Transition
 from isl.agents.seeker import networks, rows, tables
 from isl.agents.seeker.config import Config
 from isl.envs.kinds import Recurring
+from isl.nn.networks import dummy_observation
 
 MOST_PAIRS, MOST_ROWS, FEWEST_ROWS = 1 << 15, 1 << 14, 1 << 10  # of states and actions; of states
+MOST_BYTES = 1 << 25  # of the observations of all rows
 PATIENCE = 2000  # states that may be met before it is asked how many of them came back
 METRICS = ("q", "ell", "unit")  # that both agents have
 BELIEFS = ("q", "ell", "policy", "pareto", "value", "greedy")  # likewise
@@ -35,15 +37,24 @@ class Learner(NamedTuple):
     over: jax.Array  # bool: the table has been given up
 
 
+class Changed(NamedTuple):
+    """What an update changes of a table."""
+
+    values: tables.Values
+    cursor: jax.Array
+
+
 class Episode(NamedTuple):
     table: Any
     networks: Any
 
 
-def rows_for(num_actions: int) -> int:
-    """How many states the table has room for: a power of two."""
+def rows_for(num_actions: int, obs: jax.Array) -> int:
+    """How many states the table has room for, with such observations: a power of two."""
     rows = MOST_ROWS
-    while rows > FEWEST_ROWS and rows * num_actions > MOST_PAIRS:
+    while rows > FEWEST_ROWS and (
+        rows * num_actions > MOST_PAIRS or rows * obs.nbytes > MOST_BYTES
+    ):
         rows //= 2
     return rows
 
@@ -51,14 +62,17 @@ def rows_for(num_actions: int) -> int:
 # Long: every function of an agent, each a choice between two.
 def make(cfg: Config, space: Recurring, num_actions: int) -> Agent:
     """Seeker for observations that come back."""
-    room = rows_for(num_actions)
+    like = dummy_observation(space)
+    room = rows_for(num_actions, like)
     by_table = tables.make(cfg, Discrete(room), num_actions)
     by_networks = networks.make(cfg, space.space, num_actions)
 
     def init(key: jax.Array) -> Learner:
         table = by_table.init(key)
         never = jnp.zeros((), jnp.bool_)
-        return Learner(rows.no_rows(room), table, by_networks.init(key), jnp.float32(0), never)
+        return Learner(
+            rows.no_rows(room, like), table, by_networks.init(key), jnp.float32(0), never
+        )
 
     def begin_episode(learner: Learner, key: jax.Array) -> Episode:
         return Episode(
@@ -103,16 +117,23 @@ def make(cfg: Config, space: Recurring, num_actions: int) -> Agent:
     def update(
         learner: Learner, frozen: Any, batch: Transition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
-        def with_networks() -> tuple[Any, tables.Values, jax.Array, Metrics]:
-            inner, metrics = by_networks.update(learner.networks, frozen, batch, key)
-            return inner, learner.table.values, learner.table.cursor, shared(metrics)
+        def with_networks(_: Any, carry: tuple[Any, Metrics]) -> tuple[Any, Metrics]:
+            inner, metrics = by_networks.update(carry[0], frozen, batch, key)
+            return inner, shared(metrics)
 
-        def with_table() -> tuple[Any, tables.Values, jax.Array, Metrics]:
-            table, metrics = by_table.update(learner.table, (), batch, key)
-            return learner.networks, table.values, table.cursor, shared(metrics)
+        def with_table(_: Any, carry: tuple[Changed, Metrics]) -> tuple[Changed, Metrics]:
+            values, cursor = carry[0]
+            now = learner.table._replace(values=values, cursor=cursor)
+            table, metrics = by_table.update(now, (), batch, key)
+            return Changed(table.values, table.cursor), shared(metrics)
 
-        inner, values, cursor, metrics = jax.lax.cond(learner.over, with_networks, with_table)
-        table = learner.table._replace(values=values, cursor=cursor)
+        # Loops of one round or none: a branch would copy the networks and the table.
+        nothing = dict.fromkeys(METRICS, jnp.float32(0))
+        by_net = learner.over.astype(jnp.int32)
+        inner, told = jax.lax.fori_loop(0, by_net, with_networks, (learner.networks, nothing))
+        changed = Changed(learner.table.values, learner.table.cursor)
+        changed, metrics = jax.lax.fori_loop(0, 1 - by_net, with_table, (changed, told))
+        table = learner.table._replace(values=changed.values, cursor=changed.cursor)
         metrics["known_states"] = learner.rows.known.astype(jnp.float32)
         return learner._replace(table=table, networks=inner), metrics
 
@@ -147,4 +168,4 @@ def given_up(found: rows.Rows, steps: jax.Array, room: int) -> jax.Array:
 
 def shared(metrics: Metrics) -> Metrics:
     """What both agents log."""
-    return {name: metrics[name] for name in METRICS}
+    return {name: metrics[name].astype(jnp.float32) for name in METRICS}

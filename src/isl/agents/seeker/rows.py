@@ -21,6 +21,7 @@ class Rows(NamedTuple):
 
     prints: jax.Array  # uint32 [buckets, PLACES, 2]
     row: jax.Array  # int32 [buckets, PLACES]; −1: the place is free
+    obs: jax.Array  # [most, *shape]: the observation of each row
     known: jax.Array  # int32: rows that are taken, 0 … known − 1
 
 
@@ -33,11 +34,20 @@ class Found(NamedTuple):
     place: jax.Array  # int32
 
 
-def no_rows(most: int) -> Rows:
-    """A table of `most` rows, all of them free: a power of two, at least PLACES."""
+def no_rows(most: int, like: jax.Array) -> Rows:
+    """A table of `most` rows, all of them free, for observations like this one.
+
+    `most` is a power of two, at least PLACES.
+    """
     buckets = 2 * most // PLACES
     prints = jnp.zeros((buckets, PLACES, 2), jnp.uint32)
-    return Rows(prints, jnp.full((buckets, PLACES), -1, jnp.int32), jnp.int32(0))
+    free = jnp.full((buckets, PLACES), -1, jnp.int32)
+    return Rows(prints, free, jnp.zeros((most, *like.shape), like.dtype), jnp.int32(0))
+
+
+def forgotten(rows: Rows) -> Rows:
+    """Rows that find no observation again: what they say of one says what is believed of all."""
+    return rows._replace(row=jnp.full_like(rows.row, -1))
 
 
 def fingerprint(obs: jax.Array) -> jax.Array:
@@ -67,12 +77,14 @@ def find(rows: Rows, obs: jax.Array) -> Found:
 
 def added(rows: Rows, obs: jax.Array, full: jax.Array) -> tuple[Rows, jax.Array]:
     """The rows with one for that observation, and which it is; unchanged if they are `full`."""
-    found = find(rows, obs)
+    found = jax.lax.optimization_barrier(find(rows, obs))  # read before anything is written
     there = found.known | full
     at = (jnp.where(there, len(rows.row), found.bucket), found.place)  # beyond the end: nowhere
+    own = jnp.where(there, len(rows.obs), found.row)
     return Rows(
         rows.prints.at[at].set(fingerprint(obs), mode="drop"),
         rows.row.at[at].set(found.row, mode="drop"),
+        rows.obs.at[own].set(obs.astype(rows.obs.dtype), mode="drop"),
         rows.known + ~there,
     ), found.row
 

@@ -53,7 +53,7 @@ def at_any_scale(
         space: of the observations, as the environment shows them.
         gamma: the discount factor.
         greedy_share: of the training episodes that are played greedily.
-        practice: share of those that the newest policy plays with a few random actions.
+        practice: share of the others, which the newest policy plays with random slips.
         repeat_cost: of an action in the same view of an episode, in units; where views are symbols.
         longest_stretch: most steps between a value and its target; where views are symbols.
         num_actions: how many there are.

@@ -11,10 +11,11 @@ episodes by anything, the winner is the champion, and the newest policy the next
 takes more evidence than worse: who challenges often is lucky at times. So `exploit` changes on
 evidence, the episodes that give it are training data where the policy leads, and no step of the
 environment is spent on anything else. Where observations are views, greedy policies grow weary of
-what they repeat (isl.agents.weariness). Another share of the episodes may be practice: the newest
-policy plays, and a few of its actions are random, so that values are learned beside its path as
-well. Fujimoto et al. (2023, TD7) assess policies in training as
+what they repeat (isl.agents.weariness). Fujimoto et al. (2023, TD7) assess policies in training as
 well, by their worst episode and without a second opinion.
+
+A share of the other episodes is practice: the newest policy plays, and a few of its actions are
+random, so that values are learned where the newest policy leads, and beside its path.
 """
 
 from __future__ import annotations
@@ -83,7 +84,7 @@ def keep_best(
         newest: the parameters of the greedy policy, from the agent's learner.
         values: of all actions, from the agent's learner, such parameters and an observation.
         weary: what repetition costs a greedy policy; None: nothing.
-        practice: share of the episodes that the newest policy plays with a few random actions.
+        practice: share of the other episodes, which the newest policy plays with random slips.
     """
 
     def init(key: jax.Array) -> Learner:
@@ -159,7 +160,8 @@ def role_of(learner: Learner, drawn: jax.Array, share: float, practice: float) -
     """Who plays an episode, by a number that is drawn from 0 to 1."""
     again = (drawn < share * DEFENCES) & (learner.best.episodes > 0)
     greedy = jnp.where(again, CHAMPION, CHALLENGER)
-    others = jnp.where(drawn < share + practice, PRACTISE, EXPLORE) if practice else EXPLORE
+    practised = share + (1 - share) * practice
+    others = jnp.where(drawn < practised, PRACTISE, EXPLORE) if practice else EXPLORE
     return jnp.where(learner.trained, jnp.where(drawn < share, greedy, others), EXPLORE)
 
 
