@@ -56,7 +56,7 @@ figures: $(STAMP)  ## draw the figures of the README, the theory and the results
 	$(BIN)/isl reproduce seeker_ablation --figures
 	$(BIN)/python docs/tools/draw_learning.py draw docs/results/cartpole_learning.csv docs/results/cartpole_learning.svg
 
-SAMPLE := deep_sea --agents isl dqn --sizes 6 8 10 --seeds 3 --until-solved --episodes 400 --snapshots
+SAMPLE := deep_sea --agents isl seeker dqn --sizes 10 14 20 --seeds 3 --until-solved --episodes 800 --snapshots
 docs: $(STAMP)  ## the documentation site with a sample report, in site/
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[docs]'
 	$(BIN)/mkdocs build --strict

@@ -23,13 +23,15 @@ from selenium import webdriver
 
 SHOWN = ["overview", "scaling", "inside"]
 WIDTH = 1180
-FLAGS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking")
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"),
+    "--disable-background-networking",
+)
 KEEP = """
 for (const section of document.querySelectorAll("section"))
   if (!arguments[0].includes(section.id)) section.remove();
 document.querySelector("nav").style.position = "static";
 document.querySelector("footer").remove();
-return document.documentElement.scrollHeight;
 """
 
 
@@ -60,9 +62,11 @@ def photograph(page: webdriver.Chrome, report: Path, scheme: str) -> bytes:
     screen = {"width": WIDTH, "height": 900, "deviceScaleFactor": 1, "mobile": False}
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
     page.get(report.as_uri())
-    screen["height"] = page.execute_script(KEEP, SHOWN)
+    page.execute_script(KEEP, SHOWN)
+    time.sleep(1)  # until it is laid out anew
+    screen["height"] = page.execute_script("return document.body.scrollHeight")
     page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", screen)
-    time.sleep(0.5)  # until it is laid out anew
+    time.sleep(1)
     shot = page.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})
     packed = io.BytesIO()
     Image.open(io.BytesIO(base64.b64decode(shot["data"]))).convert("RGB").quantize(256).save(

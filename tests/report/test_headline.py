@@ -53,6 +53,19 @@ def test_single_seeds_returns_nobody_and_what_is_unfinished(tmp_path):
     ]
 
 
+def test_evaluated_runs_are_compared_by_their_greedy_policies(tmp_path):
+    evaluated = ([300, 600], [0.1, 0.8])
+    for seed in range(3):
+        made_runs.on_gymnasium(tmp_path, seed=seed, greedy=evaluated)
+        made_runs.make(tmp_path, "cartpole_swingup/2", seed=seed, solves_at=1, greedy=evaluated)
+    assert said(tmp_path) == [
+        "Median best return on cartpole_swingup/2: ISL 0.99.",  # the paper's measure
+        "Median return of the last greedy policy on CartPole-v1: Seeker 0.8.",
+    ]
+    made_runs.on_gymnasium(tmp_path, agent="dqn")  # as runs of 0.1 are: without it
+    assert "Median best return on CartPole-v1: Seeker 0.99, DQN 0" in said(tmp_path)[1]
+
+
 def test_without_a_finished_run_it_says_so(tmp_path):
     made_runs.begin(tmp_path)
     assert said(tmp_path) == ["No run has a result yet, so there is nothing to draw."]

@@ -108,22 +108,37 @@ def _when(took: list[float], budget: int) -> str:
 
 
 def _best(by_who: dict[str, list[Group]], where: str) -> str:
-    """`Median best return on CartPole-v1: Seeker 500, DQN 488`; of many tasks the first and last"""
+    """`Median best return on CartPole-v1: Seeker 500, DQN 488`; of many tasks the first and last.
+
+    Where all runs were evaluated it is the return of the last greedy policy, but not on tasks whose
+    measure is the best return.
+    """
     groups = sorted((group for own in by_who.values() for group in own), key=_number)
+    measure, name = _measure(groups)
     ends = dict.fromkeys((groups[0].task, groups[-1].task))
     told = []
     for task in ends:
         medians = []
         for group in groups:
-            best = [(run.summary or {})["best_return"] for run in group.finished]
-            known = [value for value in best if value is not None]
+            found = [(run.summary or {})[measure] for run in group.finished]
+            known = [value for value in found if value is not None]
             if group.task == task and known:
                 medians.append((quantile(known, 0.5), _name(group)))
         medians.sort(reverse=True)
         names = ", ".join(f"{name} {_digits(value)}" for value, name in medians[:MOST_AGENTS])
         at = f"at {number_of(task)} " if len(ends) > 1 else ""
         told.append(at + (names or "no episode ended"))
-    return f"Median best return on {where}: {'; '.join(told)}"
+    return f"Median {name} on {where}: {'; '.join(told)}"
+
+
+def _measure(groups: list[Group]) -> tuple[str, str]:
+    """What the runs of a family without a goal are compared by: its name in summaries, in words."""
+    family = family_of(groups[0].task)
+    summaries = [run.summary or {} for group in groups for run in group.finished]
+    evaluated = all(summary.get("greedy_return") is not None for summary in summaries)
+    if evaluated and (family is None or family.best_return is None):
+        return "greedy_return", "return of the last greedy policy"
+    return "best_return", "best return"
 
 
 def _number(group: Group) -> int:

@@ -65,10 +65,12 @@ def configurations(found: Collected) -> Table:
                 group.config_hash,
             ]
         )
-    note = (
-        "Episodes to the tenth visit to the goal and returns are medians over seeds. A run that "
-        "ended unsolved took longer than its budget: it counts as infinite (∞)."
-    )
+    note = "Returns are medians over seeds."
+    if any(has_goal(group.task) for group in found.groups):
+        note = (
+            "Episodes to the tenth visit to the goal and returns are medians over seeds. A run "
+            "that ended unsolved took longer than its budget: it counts as infinite (∞)."
+        )
     return Table("configurations", "Configurations", columns, rows, note)
 
 
