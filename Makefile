@@ -28,6 +28,7 @@ test-exhaustive: test faults  ## the suite, then everything that it only samples
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[minigrid]'
 	ISL_MINIGRID_FULL=1 $(BIN)/python -m pytest tests/envs/minigrid
 	ISL_OBSERVATIONS_FULL=1 $(BIN)/python -m pytest tests/model/test_observations.py
+	ISL_MASKED_FULL=1 $(BIN)/python -m pytest tests/model/test_masked_environments.py
 
 faults: $(STAMP)  ## break everything on purpose, as often as docs/reliability.md says (half an hour)
 	$(BIN)/python -m pytest tests/faults --long
