@@ -13,6 +13,7 @@ compiled loop (isl.training.compiled): on the same task both make the same run, 
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Sequence
 from typing import Any
@@ -122,6 +123,10 @@ class HostLoop:
 
     def run(self, steps: int) -> Steps:
         """At least `steps` more transitions, and the updates that they make due."""
+        with contextlib.nullcontext() if self.updates else uncollected():  # the first ones compile
+            return self._run(steps)
+
+    def _run(self, steps: int) -> Steps:
         end, started = self.steps + steps, time.perf_counter()
         outcomes: list[Outcome] = []
         schedule, program = self.agent.schedule, self._program
