@@ -12,6 +12,7 @@ from gymnasium.spaces import Discrete
 from isl import Seeker
 from isl.agents import seeker
 from isl.agents.base import Transition
+from isl.agents.seeker import tables
 from isl.model.evaluation import evaluate
 from tests.reference.seeker import solve_table
 from tests.support import twin
@@ -86,22 +87,37 @@ def test_only_what_was_tried_is_exploited():
 def test_a_share_of_the_episodes_is_greedy():
     agent, learner = after(STEPS, config=CONFIG.replace({"greedy_share": 0.3}))
     keys = jax.random.split(jax.random.key(3), 4000)
-    drawn = jax.vmap(lambda key: agent.begin_episode(learner, key))(keys)
+    drawn = jax.vmap(lambda key: agent.begin_episode(learner, key))(keys).greedily
     assert np.mean(drawn) == pytest.approx(0.3, abs=0.03)
-    act = twin.hurried(jax.vmap(lambda greedy, key: agent.act(learner, greedy, jnp.int32(2), key)))
+
+    def one(greedily, key):
+        return agent.act(learner, tables.Episode(greedily, jnp.int32(0)), jnp.int32(2), key)
+
+    act = twin.hurried(jax.vmap(one))
     played = act(jnp.ones(50, bool), keys[:50])
     np.testing.assert_array_equal(played, agent.exploit(learner, jnp.int32(2)))
     explored = np.bincount(act(jnp.zeros(4000, bool), keys), minlength=ACTIONS) / 4000
     np.testing.assert_allclose(agent.inspect(learner, jnp.int32(2))["policy"], explored, atol=0.03)
 
 
+def test_a_greedy_walk_that_goes_on_for_ever_is_left_to_exploring():
+    agent, learner = after(STEPS)
+    now = Transition(jnp.int32(0), jnp.int32(0), jnp.float32(0), jnp.float32(1), jnp.int32(0))
+    for steps, greedily in ((1, True), (tables.LONGEST_WALK - 1, False)):
+        episode = tables.Episode(jnp.ones((), bool), jnp.int32(steps))
+        _, episode, _ = agent.track(learner, episode, now, jnp.zeros((), bool))
+        assert episode.greedily == greedily
+        assert episode.steps == steps + 1
+
+
 @pytest.mark.parametrize(
     ("make", "steps", "best"),
     [
+        (lambda: gymnasium.make("CliffWalking-v1"), 10_000, -13.0),  # without a limit of steps
         (lambda: gymnasium.make("CliffWalking-v1", max_episode_steps=200), 3_000, -13.0),
         (lambda: gymnasium.make("FrozenLake8x8-v1", is_slippery=False), 12_000, 1.0),
     ],
-    ids=["cliff", "lake"],
+    ids=["endless cliff", "cliff", "lake"],
 )
 def test_tables_of_gymnasium_are_solved(make, steps, best):
     """Falls cost a hundred, or the only reward lies 14 steps away."""

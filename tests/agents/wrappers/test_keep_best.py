@@ -117,6 +117,18 @@ def test_practice_does_not_count_for_or_against_a_policy():
     assert after.best.episodes == after.trial.episodes == 0
 
 
+def test_a_greedy_episode_without_an_end_is_left_to_exploring():
+    agent = kept()
+    learner = updated(agent, agent.init(KEY))
+    episode = agent.begin_episode(learner, KEY)
+    going = jnp.zeros((), jnp.bool_)
+    for steps, role in ((0, int(episode.role)), (keep_best.ENDLESS - 1, EXPLORE)):
+        now = episode._replace(steps=jnp.int32(steps))
+        _, after, _ = agent.track(learner, now, paying(jnp.float32(1)), going)
+        assert after.role == role
+    assert episode.role != EXPLORE
+
+
 def test_without_a_champion_the_newest_policy_is_followed():
     agent = kept()
     learner = updated(agent, agent.init(KEY))

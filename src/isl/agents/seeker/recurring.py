@@ -153,8 +153,10 @@ def make(cfg: Config, space: Recurring, num_actions: int) -> Agent:
         learner: Learner, episode: Episode, now: Transition, last: jax.Array
     ) -> tuple[Learner, Episode, Transition]:
         assert by_networks.track is not None
+        assert by_table.track is not None
         inner, own, now = by_networks.track(learner.networks, episode.networks, now, last)
-        return learner._replace(networks=inner), episode._replace(networks=own), now
+        _, at_table, _ = by_table.track(learner.table, episode.table, now, last)
+        return learner._replace(networks=inner), Episode(at_table, own), now
 
     parts = init, begin_episode, act, exploit, observe, update, target, inspect, track
     return Agent(by_networks.schedule, *parts)

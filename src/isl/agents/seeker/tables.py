@@ -28,6 +28,7 @@ from isl.theory.exploration import pareto_optimal, uc_policy, uc_value
 
 FORBIDDEN = -1.0
 BLOCK = 64  # states that are computed at once; each sees what the blocks before it gave
+LONGEST_WALK = 1000  # steps of an episode that the greedy policy plays, before exploring takes over
 
 
 class Counts(NamedTuple):
@@ -57,6 +58,11 @@ class Learner(NamedTuple):
     known: jax.Array  # how many there are
     cursor: jax.Array  # where the next sweep goes on
     seen: Seen  # what the unit of the returns is made from
+
+
+class Episode(NamedTuple):
+    greedily: jax.Array  # bool: whether the greedy policy plays it
+    steps: jax.Array  # int32, so far
 
 
 def counted(counts: Counts, now: Transition) -> Counts:
@@ -184,17 +190,17 @@ def make(cfg: Config, space: Discrete, num_actions: int) -> Agent:
         least = jnp.min(jnp.where(tried, g, 0.0))
         return jnp.where(tried, g, least - known_unit(learner.seen))
 
-    def begin_episode(learner: Learner, key: jax.Array) -> jax.Array:
-        return jax.random.uniform(key) < cfg.greedy_share
+    def begin_episode(learner: Learner, key: jax.Array) -> Episode:
+        return Episode(jax.random.uniform(key) < cfg.greedy_share, jnp.int32(0))
 
     def act(
-        learner: Learner, greedily: jax.Array, obs: jax.Array, key: jax.Array, mask: Any = None
+        learner: Learner, episode: Episode, obs: jax.Array, key: jax.Array, mask: Any = None
     ) -> jax.Array:
         q, ell, kappa = beliefs(learner, obs)
         explored = base.sampled(
             uc_policy(*base.allowed(q, ell, mask), kappa), key, mask
         )  # eq. (10)
-        return jnp.where(greedily, exploit(learner, obs, mask), explored)
+        return jnp.where(episode.greedily, exploit(learner, obs, mask), explored)
 
     def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
         return base.greedy(known_values(learner, obs), mask)
@@ -224,6 +230,13 @@ def make(cfg: Config, space: Discrete, num_actions: int) -> Agent:
         }
         return learner, metrics
 
+    def track(
+        learner: Learner, episode: Episode, now: Transition, last: jax.Array
+    ) -> tuple[Learner, Episode, Transition]:
+        """Without a limit of steps a greedy policy may go in a circle for ever."""
+        steps = episode.steps + 1
+        return learner, Episode(episode.greedily & (steps < LONGEST_WALK), steps), now
+
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
         """In the environment's rewards; ℓ in them too."""
         q, ell, kappa = beliefs(learner, obs)
@@ -239,5 +252,5 @@ def make(cfg: Config, space: Discrete, num_actions: int) -> Agent:
 
     schedule = base.schedule_of(cfg)._replace(batch_size=1, learning_starts=1)
     return Agent(
-        schedule, init, begin_episode, act, exploit, observe, update, lambda _: (), inspect
+        schedule, init, begin_episode, act, exploit, observe, update, lambda _: (), inspect, track
     )

@@ -36,6 +36,7 @@ FEWEST, MOST = 3, 6  # episodes of a challenger before it is judged
 CLEARLY_BETTER, CLEARLY_WORSE = 2.0, 1.0  # standard errors that end a trial early
 DEFENCES = 1 / 3  # share of the greedy episodes that the champion plays: it may have been lucky
 REMEMBERED = 100  # episodes of the champion that its score is over
+ENDLESS = 10_000  # steps of an episode after which exploring takes over: it may never end otherwise
 PATIENCE = 30_000  # updates after which the newest policy is taken without evidence
 EXPLORE, CHAMPION, CHALLENGER, PRACTISE = range(4)
 SLIPS = 0.05  # share of random actions in practice
@@ -65,6 +66,7 @@ class Episode(NamedTuple):
     role: jax.Array  # who plays it
     number: jax.Array  # the challenger's, when it began
     paid: jax.Array  # so far
+    steps: jax.Array  # int32, so far
     been: Been  # what was done in it
 
 
@@ -96,7 +98,7 @@ def keep_best(
         drawn = jax.random.uniform(draw_key)
         role = role_of(learner, drawn, share, practice)
         inner = agent.begin_episode(learner.inner, inner_key)
-        return Episode(inner, role, learner.number, jnp.float32(0), nowhere(weary))
+        return Episode(inner, role, learner.number, jnp.float32(0), jnp.int32(0), nowhere(weary))
 
     def played(learner: Learner, policy: Any, been: Been, obs: jax.Array, mask: Any) -> jax.Array:
         own = values(learner.inner, policy, obs)
@@ -184,8 +186,11 @@ def tracked(
     by_challenger = last & (episode.role == CHALLENGER) & (episode.number == learner.number)
     best = included(learner.best, paid, by_champion)
     trial = included(learner.trial, paid, by_challenger)
+    steps = episode.steps + 1
+    role = jnp.where(steps < ENDLESS, episode.role, EXPLORE)
     been = went(weary, episode.been, now.obs, now.action)
-    return learner._replace(best=best, trial=trial), episode._replace(paid=paid, been=been), now
+    episode = episode._replace(role=role, paid=paid, steps=steps, been=been)
+    return learner._replace(best=best, trial=trial), episode, now
 
 
 def after_trial(learner: Learner, newest: Any) -> Learner:
