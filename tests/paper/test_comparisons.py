@@ -26,7 +26,7 @@ def test_seeker_and_its_control_are_on_every_case_with_all_seeds():
     runs = UNTUNED_RUNS.chosen()
     for case in UNTUNED:
         for agent in ("seeker", "stable_dqn"):
-            seeds = [r.seed for r in runs if (r.case, r.contestant.agent) == (case, agent)]
+            seeds = [r.seed for r in runs if (r.case, name_of(r.contestant)) == (case, agent)]
             assert sorted(seeds) == list(range(3 if case is LANDER else 5))
     on_swing_up = {run.contestant.agent for run in runs if run.case in SWING_UPS}
     assert not on_swing_up & set(PEERS)
