@@ -172,6 +172,14 @@ def fresh(states: int, actions: int, successors: int) -> Learner:
     )
 
 
+def tracked(
+    learner: Learner, episode: Episode, now: Transition, last: jax.Array
+) -> tuple[Learner, Episode, Transition]:
+    """`track`: without a limit of steps a greedy policy may go in a circle for ever."""
+    steps = episode.steps + 1
+    return learner, Episode(episode.greedily & (steps < LONGEST_WALK), steps), now
+
+
 def make(cfg: Config, space: Discrete, num_actions: int) -> Agent:
     """Seeker for a table."""
     states = int(space.n)
@@ -230,13 +238,6 @@ def make(cfg: Config, space: Discrete, num_actions: int) -> Agent:
         }
         return learner, metrics
 
-    def track(
-        learner: Learner, episode: Episode, now: Transition, last: jax.Array
-    ) -> tuple[Learner, Episode, Transition]:
-        """Without a limit of steps a greedy policy may go in a circle for ever."""
-        steps = episode.steps + 1
-        return learner, Episode(episode.greedily & (steps < LONGEST_WALK), steps), now
-
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
         """In the environment's rewards; ℓ in them too."""
         q, ell, kappa = beliefs(learner, obs)
@@ -252,5 +253,5 @@ def make(cfg: Config, space: Discrete, num_actions: int) -> Agent:
 
     schedule = base.schedule_of(cfg)._replace(batch_size=1, learning_starts=1)
     return Agent(
-        schedule, init, begin_episode, act, exploit, observe, update, lambda _: (), inspect, track
+        schedule, init, begin_episode, act, exploit, observe, update, lambda _: (), inspect, tracked
     )
