@@ -13,11 +13,17 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No collections in the block, unless there were none before either."""
+    """No collections in the block, unless there were none before either.
+
+    Nor is what the block made looked through at once afterwards: it counts as old.
+    """
     collecting = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if collecting:
+            if not gc.get_freeze_count():  # what somebody else froze must stay so
+                gc.freeze()
+                gc.unfreeze()  # into the oldest generation
             gc.enable()

@@ -44,6 +44,7 @@ KINDS = {
         Discrete(5),
     ),
     "vector": ("seeker", VECTOR, Discrete(3)),
+    "long": ("seeker", Box(-1, 1, (60,), np.float32), Discrete(3)),
     "image": ("seeker", SMALL_IMAGE, Discrete(3)),
     "dict": ("seeker", MIXED, MultiDiscrete([2, 3])),
     "ensemble": ("boot_dqn", SMALL_IMAGE, Discrete(2)),

@@ -85,19 +85,22 @@ def budget(often):
 @pytest.fixture(scope="module")
 def whole(budget, tmp_path_factory):
     out = tmp_path_factory.mktemp("whole")
+    began = time.monotonic()
     finish(command(out, **budget))
-    return hashes(out)
+    return hashes(out), time.monotonic() - began
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_stopped_at_random_moments(tmp_path, budget, whole, often, tally, kind):
+    whole, seconds = whole
     if kind not in often(("closed terminal",), KINDS):
         pytest.skip("takes long: make faults")
     draw, times = random.Random(kind), often(1, 20)
     codes = []
     for number in range(times):
         # Some while it starts, the others while its workers compute.
-        delay = draw.uniform(0, 2) if number % 4 == 3 else draw.uniform(2, 8)
+        share = draw.uniform(0, 0.3) if number % 4 == 3 else draw.uniform(0.4, 0.8)
+        delay = share * seconds
         code, left = stop(kind, tmp_path, delay, budget)
         assert not left, f"{kind}: {left} outlived the command"
         assert code == 130 or code in EARLY or code == 0, code

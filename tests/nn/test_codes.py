@@ -68,3 +68,17 @@ def test_a_changed_cell_changes_its_own_code_and_those_of_parts_with_it():
     assert 0.2 < np.mean(one[50:] == other[50:]) < 1.0
     together = np.asarray(codes.encode(jnp.asarray(np.stack([view, changed]))))
     np.testing.assert_array_equal(together, [one, other])
+
+
+def test_a_long_vector_is_told_apart_by_any_of_its_numbers():
+    encode = vector_codes(900, 16, 0.5, CELLS).encode
+    cells = np.eye(900, dtype=np.float32) * 10.0
+    codes = np.asarray(encode(jnp.asarray(cells)))
+    alike = np.mean([np.mean(codes[i] == codes[i + 1]) for i in range(899)])
+    assert alike < 0.01
+    drifted = cells - 0.1  # of the other numbers the mean has moved
+    np.testing.assert_array_equal(encode(jnp.asarray(drifted)), codes)
+    one = np.random.default_rng(0).normal(size=900).astype(np.float32)
+    near = one + 0.02 * np.random.default_rng(1).normal(size=900).astype(np.float32)
+    assert shared(encode, one, near) > 0.7
+    assert shared(encode, one, -one) < 0.1

@@ -148,10 +148,21 @@ def epsilon_greedy(
     q: jax.Array, epsilon: jax.Array | float, key: jax.Array, mask: jax.Array | None = None
 ) -> jax.Array:
     """A uniformly random action with probability ε, else the greedy one; both within the mask."""
+    return slipping(greedy(q, mask), q.shape[-1], epsilon, key, mask)
+
+
+def slipping(
+    action: jax.Array,
+    num_actions: int,
+    epsilon: jax.Array | float,
+    key: jax.Array,
+    mask: jax.Array | None = None,
+) -> jax.Array:
+    """`action`, or with probability ε a uniformly random one within the mask."""
     key_whether, key_which = jax.random.split(key)
     explore = jax.random.uniform(key_whether) < epsilon
     if mask is None:
-        random_action = jax.random.randint(key_which, (), 0, q.shape[-1], jnp.int32)
+        random_action = jax.random.randint(key_which, (), 0, num_actions, jnp.int32)
     else:
-        random_action = greedy(jax.random.uniform(key_which, q.shape), mask)
-    return jnp.where(explore, random_action, greedy(q, mask))
+        random_action = greedy(jax.random.uniform(key_which, (num_actions,)), mask)
+    return jnp.where(explore, random_action, action)

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 from gymnasium.spaces import Space
@@ -22,6 +21,7 @@ from jax.lax import stop_gradient
 
 from isl.agents import base
 from isl.agents.base import Agent, Metrics, Transition, hyper, taken
+from isl.agents.shapes import assert_shapes
 from isl.nn.approximators import Approximators, Frozen, Net, Trained
 from isl.nn.step import Outputs, Place, Reads, step
 from isl.theory.exploration import pareto_optimal, uc_policy, uc_value
@@ -93,8 +93,7 @@ class Losses(NamedTuple):
 
 def losses(cfg: Config, now: Transition, told: Beliefs) -> tuple[Losses, Metrics]:
     """J_q, J_ρ and J_ℓ of one transition, and what is worth logging."""
-    chex.assert_equal_shape(told[:5])
-    chex.assert_rank([told.q_tm1, told.ell_max_t, now.reward, now.discount], [1, 0, 0, 0])
+    assert_shapes(told[:5], [told.ell_max_t, now.reward, now.discount])
     q, rho, ell = (taken(x, now.action) for x in (told.q_tm1, told.rho_tm1, told.ell_tm1))
     delta, current_rho = td_error(cfg, now, told), stop_gradient(rho)
     target = ell_target(cfg, delta, current_rho, cfg.gamma * now.discount * told.ell_max_t)

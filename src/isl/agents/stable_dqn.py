@@ -5,7 +5,7 @@ actions instead of π* and ℓ:
   * hidden layers are normalised (Ba et al. 2016) and heads start at 0;
   * double Q-learning (van Hasselt et al. 2016), with errors that count linearly beyond one unit;
   * advantage learning (Bellemare et al. 2016): gaps between actions that are wider than the errors;
-  * the greedy policy has an average of the parameters over the latest three thousand updates, and
+  * the greedy policy has an average of the parameters over the latest thousand updates, and
     `exploit` follows the one that did best in training (isl.agents.wrappers.keep_best);
   * rewards in units of the returns seen, and vectors normalised as they come.
 """
@@ -41,7 +41,7 @@ class Config(Exploring):
     lr: float = hyper(5e-4, "Adam's learning rate", above=0, basic=True)
 
     averaging: float = hyper(
-        3e-4,
+        1e-3,
         "share of the newest parameters in the average that `exploit` follows",
         above=0,
         at_most=1,
@@ -55,7 +55,7 @@ class Config(Exploring):
     )
 
     greedy_share: float = hyper(
-        1 / 3, "share of training episodes played greedily", at_least=0, at_most=1, basic=True
+        1 / 3, "share of training played greedily (of its steps)", at_least=0, at_most=1, basic=True
     )
 
     repeat_cost: float = hyper(

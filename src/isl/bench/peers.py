@@ -108,13 +108,13 @@ def bsuite_dqn(task: str, steps: int) -> Contestant:
     return _bsuite_loop("bsuite dqn", task, agent, env, steps)
 
 
-def sb3_like_dqn(module: str, env: Any, **options: Any) -> Any:
+def sb3_like_dqn(module: str, env: Any, policy: str = "MlpPolicy", **options: Any) -> Any:
     """The DQN of Stable-Baselines3 or of SBX, on one thread, learning after every step."""
     import torch
 
     torch.set_num_threads(1)
     return importlib.import_module(module).DQN(
-        "MlpPolicy", env, train_freq=1, device="cpu", seed=0, verbose=0, **options
+        policy, env, train_freq=1, device="cpu", seed=0, verbose=0, **options
     )
 
 

@@ -18,11 +18,13 @@ WHAT = {
     "solve": "seconds until Seeker and Stable-Baselines3's tuned DQN solve two environments",
     "tasks": "steps of the grid tasks beside MiniGrid, navix and xminigrid, where installed",
     "envs": "Seeker with 1, 4, 8 and 16 environments at once: speed, return, steps to a solution",
+    "images": "Seeker and DQN on pictures beside the convolutional DQN of Stable-Baselines3",
     "startup": "to the command's first episode, and the first steps beside Stable-Baselines3",
 }
 TURNS = 7
 WITHOUT_TURNS = ("exploration", "solve")
-NEEDS = {"host": ("stable_baselines3", "sbx"), "solve": ("stable_baselines3",)}
+_SB3 = ("stable_baselines3",)
+NEEDS = {"host": (*_SB3, "sbx"), "solve": _SB3, "images": _SB3}
 
 
 def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
@@ -31,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
         "--what",
         choices=list(WHAT),
         default="training",
-        help=f"{about}. host and solve need the extra peers",
+        help=f"{about}. host, solve and images need the extra peers",
     )
     parser.add_argument(
         "--turns", type=int, help=f"how often each contestant is timed; default: {TURNS}"
@@ -82,6 +84,10 @@ def run(options: argparse.Namespace) -> ExitCode:
         from isl.bench import many_envs
 
         many_envs.compare(turns)
+    elif options.what == "images":
+        from isl.bench import images
+
+        images.compare(turns)
     elif options.what == "host":
         from isl.bench import host_loop
 

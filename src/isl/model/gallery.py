@@ -34,6 +34,7 @@ PIECES = {
     "taxi": Piece("Taxi-v4", 100_000),
     "deep-sea-20": Piece("deep_sea/20", 20_000),
     "cart-pole": Piece("CartPole-v1", 30_000),
+    "mountain-car": Piece("MountainCar-v0", 100_000),
 }
 
 

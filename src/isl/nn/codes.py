@@ -3,7 +3,8 @@
 `encode` turns an observation into `number` integers below `cells`. Each code is a coarse look at
 the observation of its own: two observations share the more codes the more alike they are.
 
-    vectors   the tile in which up to three of its numbers fall, others for each code
+    vectors   the tile in which up to three of its numbers fall, others for each code; of long ones
+              the signs of random projections (Tang et al. 2017)
     images    a hash of a random part of the pixels; the first code has all of them
     symbols   a hash of every cell alone, and of random parts of the cells
 """
@@ -34,6 +35,8 @@ class Codes(NamedTuple):
 
 
 AXES = 3  # dimensions of a tile
+LONG = 48  # numbers, beyond which tiles would see too few of them
+SIGNS = 12  # of a code of a long vector
 LEVELS = 8  # of brightness that the codes of images tell apart
 MOST_PIXELS = 1024  # that they read: of larger images the brightest of every square
 
@@ -44,6 +47,8 @@ def vector_codes(size: int, number: int, width: float, cells: int) -> Codes:
     Tiles lie along the axes: if one number is far from all that was seen, every tile with that
     number is new. Tiles of random projections would add it to others and hide it among them.
     """
+    if size > LONG:
+        return _sign_codes(size, number, width, cells)
     rng = np.random.default_rng(0)
     axes = _axes(rng, size, number)
     offsets = rng.uniform(size=axes.shape).astype(np.float32)
@@ -53,6 +58,26 @@ def vector_codes(size: int, number: int, width: float, cells: int) -> Codes:
         read = obs[..., axes] / width
         tile = jnp.floor(jnp.clip(_like(offsets, read) + read, -1e6, 1e6)).astype(jnp.int32)
         return _hashed(tile.astype(jnp.uint32), factors, cells)
+
+    return Codes(encode, number)
+
+
+def _sign_codes(size: int, number: int, width: float, cells: int) -> Codes:
+    """For vectors that are too long for tiles along the axes: the signs of random projections.
+
+    What is less than half a tile from the mean counts as 0: of many numbers that are nearly always
+    the same the statistics drift, and signs should not.
+    """
+    rng = np.random.default_rng(0)
+    directions = rng.standard_normal((size, number * SIGNS)).astype(np.float32)
+    powers = (1 << np.arange(SIGNS)).astype(np.uint32)
+    factors = _odd(rng, (number, 1))
+
+    def encode(obs: jax.Array) -> jax.Array:
+        signs = jnp.floor(obs / width + 0.5) @ directions > 0
+        words = signs.reshape(*obs.shape[:-1], number, SIGNS).astype(jnp.uint32)
+        words = jnp.sum(words * _like(powers, words), axis=-1, keepdims=True, dtype=jnp.uint32)
+        return _hashed(words, factors, cells)
 
     return Codes(encode, number)
 

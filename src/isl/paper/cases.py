@@ -124,11 +124,13 @@ class Case:
             self.make().close()
 
 
-def swing_up(difficulty: int, episodes: int = 1_000, bar: Bar | None = None) -> Case:
+def swing_up(
+    difficulty: int, episodes: int = 1_000, threshold: float = 700, bar: Bar | None = None
+) -> Case:
     """Our compiled swing-up: the median, since one of forty starts may go wrong."""
     name = f"cartpole_swingup/{difficulty}"
     return Case(
-        name, name, 1_000 * episodes, 700, episodes=episodes,
+        name, name, 1_000 * episodes, threshold, episodes=episodes,
         measure="median", looks=40, last_look=40, bar=bar,
     )  # fmt: skip
 
@@ -166,6 +168,7 @@ VECTORS = [
     Case("Keys", "isl.paper.grids:isl/Keys-v0", 40_000, 0.983, bar=Bar(each=0.983, on=5)),
 ]
 SWING_UPS = [swing_up(0, bar=Bar(each=700, on=4)), swing_up(10, bar=Bar(each=700, on=4))]
+HARD_SWING_UP = swing_up(15, threshold=600, bar=Bar(each=600, on=4))
 LANDER = Case(
     "LunarLander-v3", "LunarLander-v3", 150_000, 200, extra="box2d",
     bar=Bar(of=3, beside=("stable_dqn", "sb3_dqn")),
@@ -188,6 +191,21 @@ LABYRINTHS = [
 ]
 PIXELS = Case("Pixels", "isl.paper.grids:isl/Pixels-v0", 50_000, 0.99, bar=Bar(each=0.99, on=4))
 AS_IMAGES = dataclasses.replace(PIXELS, name="Pixels, as images", observations="image")
+# bsuite's pictures of the sea, one bright cell of N × N, for 5,000 episodes: as Seeker reads them,
+# which is as a table, and by networks.
+SEA_PICTURES = [
+    Case(
+        f"Deep Sea {size}, as a picture", "isl/DeepSea-v0", 5_000 * size, 0.98,
+        {"size": size, "one_hot": True}, bar=Bar(each=0.98, on=5),
+    )
+    for size in (30, 50)
+]  # fmt: skip
+SEAS_BY_NETWORKS = [
+    dataclasses.replace(
+        case, name=case.name.replace("as a picture", "by networks"), observations="vector"
+    )
+    for case in SEA_PICTURES
+]
 UNTUNED = [*VECTORS, *TABLES, *SWING_UPS, LANDER]
 # Knobs come back, so Seeker would take them for a table, which has few of the parts.
 ABLATED = [

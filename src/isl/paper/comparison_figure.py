@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 from isl.agents import label
 from isl.paper.cases import Case
@@ -18,6 +19,9 @@ from isl.report.figures import panels
 from isl.report.palette import styles
 from isl.storage import files
 
+MOST_NAMES = 6  # that a legend in a panel may have; more would hide the curves
+ROW = 0.2  # inches of a row of names below
+
 
 def draw(name: str, folder: Path) -> list[Path]:
     """Write `NAME.svg` and `NAME.png`; nothing without greedy returns."""
@@ -28,10 +32,33 @@ def draw(name: str, folder: Path) -> list[Path]:
     written = []
     with canvas.drawing(**{"font.size": 9}):
         figure = panels(charts)
+        if max(len(chart.series) for chart in charts) > MOST_NAMES:
+            _name_below(figure)
         for form in ("svg", "png"):
             written.append(folder / f"{name}.{form}")
             files.write_bytes(written[-1], canvas.saved(figure, form))
     return written
+
+
+def _name_below(figure: Any) -> None:
+    """One legend below all panels instead of one in each."""
+    named: dict[str, Any] = {}
+    for axes in figure.axes:
+        marks, names = axes.get_legend_handles_labels()
+        named |= dict(zip(names, marks, strict=True))
+        if axes.get_legend() is not None:
+            axes.get_legend().remove()
+    columns = max(1, int(figure.get_figwidth() / 2))
+    rows = -(-len(named) // columns)
+    high, bottom, top = figure.get_figheight(), figure.subplotpars.bottom, figure.subplotpars.top
+    taller = high + rows * ROW
+    figure.set_figheight(taller)
+    figure.subplots_adjust(
+        bottom=(bottom * high + rows * ROW) / taller, top=1 - (1 - top) * high / taller
+    )
+    figure.legend(
+        named.values(), named, loc="lower center", ncols=columns, fontsize=7, frameon=False
+    )
 
 
 def charts_of(rows: Sequence[Trial], cases: Sequence[Case]) -> list[Chart]:

@@ -13,10 +13,13 @@ from isl.paper.cases import (
     ABLATED,
     AS_IMAGES,
     GRIDS,
+    HARD_SWING_UP,
     LABYRINTHS,
     LANDER,
     PIXELS,
     REWARD_SCALE,
+    SEA_PICTURES,
+    SEAS_BY_NETWORKS,
     SWING_UPS,
     TABLES,
     VECTORS,
@@ -145,7 +148,6 @@ def key_of(case: Case, contestant: Contestant, seed: int) -> tuple[object, ...]:
 
 OURS = Contestant("seeker")
 CONTROL = Contestant("stable_dqn")  # the same value learning without deep exploration
-UNPRACTISED = Contestant("seeker", variant="no_practice")  # as Seeker was at first
 _EARLIER = (Contestant("dqn"), Contestant("boot_dqn"))
 _PEERS = tuple(map(Contestant, PEERS))
 _WITHOUT = tuple(Contestant("seeker", variant=name) for name in VARIANTS)
@@ -164,9 +166,7 @@ COMPARISONS = {
             Tranche(VECTORS, _EARLIER, THREE),
             Tranche(TABLES, (*_EARLIER, *_PEERS), THREE),
             Tranche([LANDER, *SWING_UPS], _EARLIER, THREE),
-            Tranche(VECTORS[:3], (UNPRACTISED,), FIVE),
-            Tranche(SWING_UPS, (UNPRACTISED,), FIVE),
-            Tranche([LANDER], (UNPRACTISED,), THREE),
+            Tranche([HARD_SWING_UP], (OURS,), FIVE),
         ),
         quick=Tranche(TABLES[:1], (OURS, CONTROL), (0,)),
     ),
@@ -178,7 +178,6 @@ COMPARISONS = {
         [
             *(Tranche([case], (OURS,), FIVE) for case in GRIDS),
             Tranche(GRIDS, (CONTROL,), THREE),
-            Tranche(GRIDS[:2], (UNPRACTISED,), FIVE),
         ],
         quick=Tranche(GRIDS[:1], (OURS, CONTROL), (0,)),
     ),
@@ -187,6 +186,7 @@ COMPARISONS = {
             Tranche(LABYRINTHS, (OURS,), FIVE),
             Tranche([PIXELS], (OURS,), FIVE),
             Tranche([AS_IMAGES], (OURS,), FIVE),
+            *(Tranche([case], (OURS,), FIVE) for case in (*SEA_PICTURES, *SEAS_BY_NETWORKS)),
         ],
         quick=Tranche(LABYRINTHS, (OURS,), (0,)),
     ),

@@ -138,11 +138,10 @@ def _within(at: tuple[int, int], size: int) -> bool:
 
 
 class Pixels(gymnasium.Env[NDArray[np.uint8], np.int64]):
-    """A picture of 16 × 16 pixels: a bright one that moves, and the goal in the far corner."""
+    """A picture of `size` × `size` pixels: a bright one moves, the goal is in the far corner."""
 
-    size = 16
-
-    def __init__(self) -> None:
+    def __init__(self, size: int = 16) -> None:
+        self.size = size
         self.observation_space = Box(0, 255, (self.size, self.size, 1), np.uint8)
         self.action_space = Discrete(len(MOVES))
         self._at = (0, 0)

@@ -121,6 +121,7 @@ REPRODUCTIONS = {
             [Part("cartpole_swingup", (15, 17), 10, ("isl",))],
             [Part("cartpole_swingup", (15, 17), 10, ("boot_dqn",))],
             [Part("cartpole_swingup", (10, 15, 17), 3, ("isl_authors",), {"target_period": [1]})],
+            [Part("cartpole_swingup", (15, 17, 19), 5, ("seeker",))],  # with its defaults
         ),
         snapshots=True,
     ),

@@ -11,8 +11,8 @@ from gymnasium.spaces import Box
 from isl.agents import seeker
 from isl.agents.base import Transition
 from isl.agents.seeker import networks
+from isl.agents.seeker.heads import Heads
 from isl.envs.spaces import Symbols
-from isl.nn.approximators import Approximators, Net
 from tests.reference.networks import adam_step, slopes
 from tests.reference.seeker import network_losses
 from tests.support import twin
@@ -26,10 +26,9 @@ CONFIG = seeker.Config(
 
 def assembled(config=CONFIG):
     """The agent without its wrappers: rewards are in units, vectors are normalised."""
-    nets = {"greedy": Net(twin.ACTIONS, config.lr), "seek": Net(2 * twin.ACTIONS, config.lr)}
-    values = Approximators(SPACE, config.hidden, nets, layer_norm=True)
+    heads = Heads(config, SPACE, twin.ACTIONS)
     codes = networks._codes(config, SPACE, twin.ACTIONS)
-    return networks.assemble(config, values, codes, twin.ACTIONS), codes.encode
+    return networks.assemble(config, heads, codes, twin.ACTIONS), codes.encode
 
 
 def in_training(agent):

@@ -14,6 +14,8 @@ from isl.agents.base import Agent, Schedule, Transition
 from isl.agents.wrappers import keep_best
 from isl.agents.wrappers.keep_best import CHALLENGER, CHAMPION, EXPLORE, PRACTISE
 
+NOW = 49  # the action that the newest values call best
+
 
 class Inner(NamedTuple):
     policy: jax.Array  # the action that is greedy
@@ -29,7 +31,7 @@ def explorer() -> Agent:
         return jnp.int32(0)
 
     def exploit(learner: Inner, obs: Any, mask: Any = None) -> jax.Array:
-        raise AssertionError("keep_best asks `values`")
+        return jnp.int32(NOW)
 
     return Agent(
         Schedule(1, 1, 1, 1, 10, 1, False),
@@ -50,7 +52,7 @@ def values(learner: Inner, policy: jax.Array, obs: Any) -> jax.Array:
 
 def kept(share: float = 1.0, practice: float = 0.0) -> Agent:
     newest = lambda learner: learner.policy  # noqa: E731
-    return keep_best.keep_best(explorer(), share, newest, values, practice=practice)
+    return keep_best.keep_best(explorer(), 50, share, newest, values, practice=practice)
 
 
 OBS, KEY = jnp.zeros(1), jax.random.key(0)
@@ -87,24 +89,44 @@ def test_before_the_first_update_everything_is_exploration():
     assert roles == [CHALLENGER] * 20  # there is no champion yet
 
 
-def test_the_share_of_greedy_episodes():
-    agent = kept(0.25)
+def steps_of(agent: Agent, own: dict[int, int], episodes: int) -> dict[int, int]:
+    """The steps that every role takes in training, if its episodes have `own` steps."""
     learner = updated(agent, agent.init(KEY))
-    keys = jax.random.split(KEY, 2000)
-    roles = np.asarray(jax.vmap(agent.begin_episode, (None, 0))(learner, keys).role)
-    assert abs(np.mean(roles != EXPLORE) - 0.25) < 0.03
+    learner = learner._replace(best=learner.best._replace(episodes=jnp.float32(1)))
+    begin, track = jax.jit(agent.begin_episode), jax.jit(agent.track)
+    taken = dict.fromkeys(own, 0)
+    for i in range(episodes):
+        episode = begin(learner, jax.random.key(i))
+        role = int(episode.role)
+        episode = episode._replace(steps=jnp.int32(own[role] - 1))
+        learner, *_ = track(learner, episode, paying(jnp.float32(1)), jnp.bool_(True))
+        taken[role] += own[role]
+    return taken
 
 
-def test_practice_is_of_the_newest_policy_and_slips_at_times():
+def test_shares_are_of_the_steps():
+    own = {EXPLORE: 300, CHAMPION: 60, CHALLENGER: 30, PRACTISE: 100}
+    taken = steps_of(kept(0.25, 0.5), own, 800)
+    total = sum(taken.values())
+    assert min(taken.values()) > 0
+    assert (taken[CHAMPION] + taken[CHALLENGER]) / total == pytest.approx(0.25, abs=0.05)
+    assert taken[PRACTISE] / total == pytest.approx(0.375, abs=0.05)
+    assert taken[EXPLORE] / total == pytest.approx(0.375, abs=0.05)
+
+
+def test_without_practice_there_is_none():
+    taken = steps_of(kept(0.5), {EXPLORE: 9, CHAMPION: 9, CHALLENGER: 9, PRACTISE: 9}, 100)
+    assert taken[PRACTISE] == 0
+    assert taken[EXPLORE] / sum(taken.values()) == pytest.approx(0.5, abs=0.1)
+
+
+def test_practice_is_of_the_newest_values_and_slips_at_times():
     agent = kept(0.25, 0.5)
     learner = updated(agent, updated(agent, agent.init(KEY)))
-    roles = [int(agent.begin_episode(learner, jax.random.key(i)).role) for i in range(400)]
-    assert roles.count(PRACTISE) == pytest.approx(150, abs=40)
-    assert roles.count(EXPLORE) == pytest.approx(150, abs=40)
     episode = agent.begin_episode(learner, KEY)._replace(role=jnp.int32(PRACTISE))
     drawn = [int(agent.act(learner, episode, OBS, jax.random.key(i))) for i in range(400)]
-    newest = int(learner.inner.policy)
-    assert 400 - drawn.count(newest) == pytest.approx(keep_best.SLIPS * 400, abs=15)
+    assert 400 - drawn.count(NOW) == pytest.approx(keep_best.SLIPS * 400, abs=15)
+    assert set(drawn) - {NOW}
     trained = agent.init(KEY)
     assert agent.begin_episode(trained, KEY).role == EXPLORE
 

@@ -78,6 +78,20 @@ def test_a_stretch_is_the_discounted_sum_of_its_steps(masked):
     assert lengths == {1, 2, 3, 4}
 
 
+@pytest.mark.parametrize("wanders", [True, False])
+def test_where_the_agent_wanders_a_stretch_is_one_step(wanders):
+    agent = with_stretches(
+        plain(), SPACE, ACTIONS, GAMMA, LONGEST, wanders=lambda inner: jnp.bool_(wanders)
+    )
+    lengths = set()
+    for seed in range(8):
+        episode = agent.begin_episode((), jax.random.key(seed))
+        for at in range(6):
+            _, episode, now = agent.track((), episode, step(at, 1.0), jnp.bool_(False))
+            lengths.add(at + 1 - int(now.since.obs[0]))
+    assert lengths == ({1} if wanders else {1, 2, 3, 4})
+
+
 def test_lengths_are_drawn_evenly_and_never_reach_behind_the_beginning():
     stored = [walk(seed, [1.0] * 6) for seed in range(200)]
     assert all(float(now.since.obs[0]) >= 0 for episode in stored for now in episode)
@@ -119,7 +133,7 @@ def test_units_divide_the_rewards_of_stretches_too():
 def test_agents_on_views_store_stretches(model):
     trained = model("empty/5", seed=0, learning_starts=50, batch_size=16)
     trained.learn(200, progress_bar=False, n_eval_episodes=0)
-    items = trained._loop.stored(np.arange(100))
+    items = trained._loop.stored(np.arange(100, 200))  # before, Seeker wandered
     begins, own = (np.asarray(x).reshape(100, -1) for x in (items.since.obs, items.obs))
     assert 20 < np.any(begins != own, axis=1).sum() < 100
     assert np.all(np.asarray(items.since.discount) <= 1)

@@ -35,7 +35,8 @@ def test_killed_again_and_again_and_continued(whole, tmp_path):
     rng = random.Random(0)
     for kills in range(5):
         process = start(command(tmp_path, "--checkpoint-seconds", "0", "--workers", "1"))
-        wait_for(lambda process=process: len(tree(process)) > 1)  # the workers are there
+        # The workers are there, or the sweep was finished before the last kill.
+        wait_for(lambda process=process: len(tree(process)) > 1 or process.poll() is not None)
         if kills:  # once while they start, else in the middle of a run
             wait_for(lambda process=process: at_work(tmp_path) or process.poll() is not None)
         time.sleep(rng.uniform(0.0, 2.0))

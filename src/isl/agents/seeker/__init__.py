@@ -5,13 +5,13 @@ seen (docs/seeker.md):
   * `tables`: a Discrete observation is a row of a table. Frequencies of what was seen are a model,
     and sweeps over it give values and uncertainty without a network.
   * `recurring`: a table too, of vectors and images that come back; `networks` if they do not.
-  * `networks`: vectors and images. Two value networks that cannot run away, and an uncertainty that
-    counts visits to similar observations.
+  * `networks`: vectors and images. Values that cannot run away, and an uncertainty that counts
+    visits to similar observations.
 
 Both have three things in common, and `config` has the one setting that serves them all:
   * ℓ(s,a) = u + (1 − u) · γ_ℓ · max ℓ(s′) in [0, 1], where u counts visits instead of errors;
   * two values: g of argmax, which `exploit` follows, and q̂ of π*, which the exploration needs;
-  * κ in units of the returns that were seen, and a share of episodes that are played greedily.
+  * κ in units of the returns that were seen, and a share of the training that is played greedily.
 """
 
 from __future__ import annotations

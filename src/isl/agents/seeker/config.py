@@ -21,7 +21,11 @@ class Config(base.Config):
         10.0, "weight κ of the information objective, in units of the returns", above=0, basic=True
     )
     greedy_share: float = hyper(
-        1 / 3, "share of training episodes played greedily", at_least=0, at_most=1, basic=True
+        1 / 3,
+        "share of training played greedily (of its steps; tables: of its episodes)",
+        at_least=0,
+        at_most=1,
+        basic=True,
     )
     hidden: tuple[int, ...] = hyper((64, 64), "units of each hidden layer", at_least=1, basic=True)
     batch_size: int = hyper(128, "transitions per update", at_least=1)
@@ -29,7 +33,7 @@ class Config(base.Config):
     target_period: int = hyper(50, "updates between two copies to the targets", at_least=1)
     lr: float = hyper(5e-4, "Adam's learning rate of the value networks", above=0, basic=True)
     averaging: float = hyper(
-        3e-4,
+        1e-3,
         "share of the newest parameters in the average that `exploit` follows",
         above=0,
         at_most=1,
@@ -54,8 +58,8 @@ class Config(base.Config):
         16, "symbols: most steps between a value and its target", at_least=1, later=True
     )
     practice: float = hyper(
-        0.5,
-        "vectors, images, symbols: share of the other episodes that the newest policy plays",
+        0.75,
+        "vectors, images, symbols: share of the other steps that the newest values play",
         at_least=0,
         at_most=1,
         later=True,

@@ -1,8 +1,9 @@
-"""Seeker on vectors and images: two networks, and visits to similar observations (familiarity).
+"""Seeker on vectors and images: three things that networks learn (isl.agents.seeker.heads), and
+visits to similar observations, which are counted (familiarity).
 
-    greedy   g(s, ·), the values of argmax, which `exploit` follows; learned as stable_dqn's are
-    seek     what exploration needs, on one torso: q̂(s, ·), the values of π*, and h(s, ·), how much
-             that is unknown lies ahead
+    g(s, ·)   the values of argmax, which `exploit` follows; learned as stable_dqn's are
+    q̂(s, ·)   the values of π*
+    h(s, ·)   how much that is unknown lies ahead
 
     g_T = r + γ g̃(s′, argmax g(s′)), with wider gaps between actions
     q_T = r + γ v*(s′)                                          eq. (18d)
@@ -22,7 +23,6 @@ import math
 from functools import partial
 from typing import Any, NamedTuple
 
-import chex
 import jax
 import jax.numpy as jnp
 import optax
@@ -33,24 +33,23 @@ from isl.agents import base
 from isl.agents.base import Agent, Metrics, Transition, taken
 from isl.agents.seeker import familiarity
 from isl.agents.seeker.config import Config
+from isl.agents.seeker.heads import Heads, seen
+from isl.agents.shapes import assert_shapes
 from isl.agents.stable_dqn import double_q_target, share_of_newest, with_wider_gap
 from isl.agents.wrappers.at_any_scale import at_any_scale
 from isl.agents.wrappers.stretches import over_the_stretch
 from isl.envs.joined import Joined
 from isl.envs.kinds import Symbols, is_image
-from isl.nn.approximators import Approximators, Frozen, Net, Trained
+from isl.nn.approximators import Frozen, Trained
 from isl.nn.codes import Codes, image_codes, symbol_codes, vector_codes
 from isl.nn.joined_codes import joined_codes
-from isl.nn.networks import WithTorso
 from isl.nn.step import Reads
 from isl.theory.exploration import pareto_optimal, uc_policy, uc_value
 
-HOPE = 3.0  # log-odds of h before anything is learned: most of what lies ahead is unknown
-
 
 class Learner(NamedTuple):
-    values: Trained  # both networks
-    average: Any  # of the greedy network's parameters over the latest updates
+    values: Trained  # the networks
+    average: Any  # over the latest updates, of the parameters that g depends on
     visits: jax.Array  # [codes, cells, A]
 
 
@@ -74,8 +73,7 @@ class Losses(NamedTuple):
 
 def losses(cfg: Config, now: Transition, told: Beliefs) -> tuple[Losses, Metrics]:
     """The losses of one transition, and what is worth logging."""
-    chex.assert_equal_shape(told)
-    chex.assert_rank([told.g_tm1, now.reward, now.discount], [1, 0, 0])
+    assert_shapes(told, [now.reward, now.discount])
     far = over_the_stretch(now)
     g, q, h = taken(told.g_tm1, far.action), *(taken(x, now.action) for x in told[1:3])
     g_target = double_q_target(cfg.gamma, far, told.g_ahead, told.g_t)
@@ -94,21 +92,19 @@ def losses(cfg: Config, now: Transition, told: Beliefs) -> tuple[Losses, Metrics
 
 def make(cfg: Config, space: Space[Any], num_actions: int, *, layer_norm: bool = True) -> Agent:
     """Seeker for vectors and images."""
-    nets = {"greedy": Net(num_actions, cfg.lr), "seek": Net(2 * num_actions, cfg.lr)}
-    values = Approximators(space, cfg.hidden, nets, layer_norm=layer_norm)
-    agent = assemble(cfg, values, _codes(cfg, _seen(space), num_actions), num_actions)
+    heads = Heads(cfg, space, num_actions, layer_norm=layer_norm)
+    agent = assemble(cfg, heads, _codes(cfg, seen(space), num_actions), num_actions)
 
     def greedy_values(learner: Learner, policy: Any, obs: jax.Array) -> jax.Array:
-        return values.read(learner.values._replace(params={"greedy": policy}), obs)("greedy")
+        return heads.values_of(learner.values, policy, obs)
 
     def rescale(learner: Learner, factor: jax.Array) -> Learner:
-        trained = values.scaled(learner.values, factor, {"seek": num_actions})
-        average = values.scaled_params({"greedy": learner.average}, factor)["greedy"]
-        return learner._replace(values=trained, average=average)
+        average = heads.scaled_policy(learner.average, factor)
+        return learner._replace(values=heads.scaled(learner.values, factor), average=average)
 
     return at_any_scale(
         agent,
-        space=_seen(space),
+        space=seen(space),
         gamma=cfg.gamma,
         greedy_share=cfg.greedy_share,
         practice=cfg.practice,
@@ -120,18 +116,14 @@ def make(cfg: Config, space: Space[Any], num_actions: int, *, layer_norm: bool =
     )
 
 
-def assemble(cfg: Config, values: Approximators, codes: Codes, num_actions: int) -> Agent:
+def assemble(cfg: Config, heads: Heads, codes: Codes, num_actions: int) -> Agent:
     """The agent on given networks and codes, in units of the returns."""
 
-    def init(key: jax.Array) -> Learner:
-        fresh = values.init(key)
-        return Learner(
-            fresh, fresh.params["greedy"], familiarity.no_visits(codes.number, num_actions)
-        )
+    networks = heads.networks
 
-    def halves(seek: jax.Array) -> tuple[jax.Array, jax.Array]:
-        """q̂ and the log-odds of h, from what the network gives."""
-        return seek[..., :num_actions], seek[..., num_actions:] + HOPE
+    def init(key: jax.Array) -> Learner:
+        fresh = networks.init(key)
+        return Learner(fresh, heads.policy(fresh), familiarity.no_visits(codes.number, num_actions))
 
     def novelty(visits: jax.Array, obs: jax.Array) -> jax.Array:
         return familiarity.novelty(visits, codes.encode(obs), codes.power, codes.alone)
@@ -142,8 +134,8 @@ def assemble(cfg: Config, values: Approximators, codes: Codes, num_actions: int)
 
     def explored(learner: Learner, obs: jax.Array) -> tuple[jax.Array, jax.Array]:
         """q̂(s, ·) and ℓ(s, ·)."""
-        q, odds = halves(values.read(learner.values, obs)("seek"))
-        return q, ell_of(learner.visits, obs, odds)
+        told = heads.read(learner.values, obs)
+        return told.q, ell_of(learner.visits, obs, told.h)
 
     def act(
         learner: Learner, episode: Any, obs: jax.Array, key: jax.Array, mask: Any = None
@@ -153,7 +145,7 @@ def assemble(cfg: Config, values: Approximators, codes: Codes, num_actions: int)
         return base.sampled(policy, key, mask)
 
     def exploit(learner: Learner, obs: jax.Array, mask: Any = None) -> jax.Array:
-        return base.greedy(values.read(learner.values, obs)("greedy"), mask)
+        return base.greedy(heads.g(networks.read(learner.values, obs)), mask)
 
     def observe(learner: Learner, now: Transition, key: jax.Array) -> tuple[Learner, Transition]:
         visits = familiarity.visited(learner.visits, codes.encode(now.obs), now.action)
@@ -163,21 +155,22 @@ def assemble(cfg: Config, values: Approximators, codes: Codes, num_actions: int)
         learner: Learner, frozen: Frozen, batch: Transition, key: jax.Array
     ) -> tuple[Learner, Metrics]:
         def loss(reads: Reads) -> tuple[jax.Array, Metrics]:
-            now, then, ahead = reads.online, reads.target, reads.ahead
-            (q_tm1, h_tm1), (q_t, h_t) = halves(now("seek")), halves(then("seek"))
-            ell_t = ell_of(learner.visits, batch.next_obs, h_t)
-            g_tm1 = now.at(over_the_stretch(batch).obs)("greedy")
-            g_ahead, g_t = ahead("greedy"), then("greedy")
-            told = Beliefs(g_tm1, q_tm1, h_tm1, g_ahead, g_t, q_t, ell_t)
+            now, then = heads.told(reads.online), heads.told(reads.target)
+            ell_t = ell_of(learner.visits, batch.next_obs, then.h)
+            g_tm1 = now.g
+            if batch.since is not None:
+                g_tm1 = heads.g(reads.online.at(batch.since.obs))
+            g_ahead = heads.g(reads.ahead)
+            told = Beliefs(g_tm1, now.q, now.h, g_ahead, then.g, then.q, ell_t)
             return base.mean_loss(partial(losses, cfg), batch, told)
 
-        trained, metrics = values.step(learner.values, frozen, batch.obs, batch.next_obs, loss)
+        trained, metrics = networks.step(learner.values, frozen, batch.obs, batch.next_obs, loss)
         share = share_of_newest(cfg.averaging, trained.updates)
-        average = optax.incremental_update(trained.params["greedy"], learner.average, share)
+        average = optax.incremental_update(heads.policy(trained), learner.average, share)
         return Learner(trained, average, learner.visits), metrics
 
     def target(learner: Learner) -> Frozen:
-        return values.freeze(learner.values)
+        return networks.freeze(learner.values)
 
     def inspect(learner: Learner, obs: jax.Array) -> dict[str, jax.Array]:
         q, ell = explored(learner, obs)
@@ -211,8 +204,3 @@ def _codes(cfg: Config, space: Space[Any], num_actions: int) -> Codes:
         return of_vectors.encode(flat.astype(jnp.float32))
 
     return of_vectors._replace(encode=encode_flat, power=cfg.novelty_power)
-
-
-def _seen(space: Space[Any]) -> Space[Any]:
-    """What the environment shows, whatever torso reads it."""
-    return space.space if isinstance(space, WithTorso) else space

@@ -16,7 +16,7 @@ from gymnasium.spaces import Space
 
 from isl.agents.base import Agent
 from isl.agents.weariness import PLACES, Weariness
-from isl.agents.wrappers.keep_best import keep_best
+from isl.agents.wrappers.keep_best import explores, keep_best
 from isl.agents.wrappers.normalise_observations import Statistics, normalise, normalised, pixels_of
 from isl.agents.wrappers.scale_rewards import in_units, or_one
 from isl.agents.wrappers.stretches import with_stretches
@@ -52,8 +52,8 @@ def at_any_scale(
         agent: learns in units, from normalised vectors.
         space: of the observations, as the environment shows them.
         gamma: the discount factor.
-        greedy_share: of the training episodes that are played greedily.
-        practice: share of the others, which the newest policy plays with random slips.
+        greedy_share: of the training steps that are played greedily.
+        practice: share of the other steps, which the newest values play with random slips.
         repeat_cost: of an action in the same view of an episode, in units; where views are symbols.
         longest_stretch: most steps between a value and its target; where views are symbols.
         num_actions: how many there are.
@@ -84,7 +84,8 @@ def at_any_scale(
             cost=lambda policy: repeat_cost * or_one(policy.unit),
             num_actions=num_actions,
         )
-    agent = keep_best(agent, greedy_share, newest, values_of, weary, practice)
+    agent = keep_best(agent, num_actions, greedy_share, newest, values_of, weary, practice)
     if not isinstance(space, Symbols) or longest_stretch == 1:
         return agent
-    return with_stretches(agent, space, num_actions, gamma, longest_stretch)
+    wanders = explores if practice else None  # practice is there to show what follows
+    return with_stretches(agent, space, num_actions, gamma, longest_stretch, wanders)

@@ -1,7 +1,8 @@
 """Following the policy that has proved itself, as an agent around an agent.
 
-Values that are learned from samples flicker: a good greedy policy comes and goes. A share of the
-training episodes is therefore played greedily, by one of two policies that stand still:
+Values that are learned from samples flicker: a good greedy policy comes and goes. For a share of
+the training steps (isl.agents.wrappers.turns) one of two policies that stand still therefore plays
+greedily:
 
     champion     the one that `exploit` follows
     challenger   the newest one, at the time when it was taken
@@ -14,8 +15,9 @@ environment is spent on anything else. Where observations are views, greedy poli
 what they repeat (isl.agents.weariness). Fujimoto et al. (2023, TD7) assess policies in training as
 well, by their worst episode and without a second opinion.
 
-A share of the other episodes is practice: the newest policy plays, and a few of its actions are
-random, so that values are learned where the newest policy leads, and beside its path.
+A share of the other steps is practice: the greedy policy of the newest values plays, which are
+others after every update, and a few of its actions are random. So values are learned where they
+lead, and beside that path.
 """
 
 from __future__ import annotations
@@ -29,8 +31,9 @@ import jax.numpy as jnp
 
 from isl.agents import base
 from isl.agents.base import Agent, Follow, Item, Metrics, Target, Transition
-from isl.agents.dqn import epsilon_greedy
+from isl.agents.dqn import slipping
 from isl.agents.weariness import Been, Weariness, nowhere, tired, went
+from isl.agents.wrappers.turns import Lengths, next_role, no_lengths, with_episode
 
 FEWEST, MOST = 3, 6  # episodes of a challenger before it is judged
 CLEARLY_BETTER, CLEARLY_WORSE = 2.0, 1.0  # standard errors that end a trial early
@@ -39,6 +42,7 @@ REMEMBERED = 100  # episodes of the champion that its score is over
 ENDLESS = 10_000  # steps of an episode after which exploring takes over: it may never end otherwise
 PATIENCE = 30_000  # updates after which the newest policy is taken without evidence
 EXPLORE, CHAMPION, CHALLENGER, PRACTISE = range(4)
+TURN_OF = (0, 1, 1, 2)  # champion and challenger share their turns
 SLIPS = 0.05  # share of random actions in practice
 
 
@@ -59,19 +63,23 @@ class Learner(NamedTuple):
     number: jax.Array  # int32: how many challengers there have been
     age: jax.Array  # int32: updates since the challenger was taken
     trained: jax.Array  # bool: whether there was an update
+    lengths: Lengths  # of exploring, greedy and practice episodes
 
 
 class Episode(NamedTuple):
     inner: Any
     role: jax.Array  # who plays it
+    turn: jax.Array  # whose turn it was when it began
     number: jax.Array  # the challenger's, when it began
     paid: jax.Array  # so far
     steps: jax.Array  # int32, so far
     been: Been  # what was done in it
 
 
+# Long: every function of an agent around an agent.
 def keep_best(
     agent: Agent,
+    num_actions: int,
     share: float,
     newest: Callable[[Any], Any],
     values: Callable[[Any, Any, jax.Array], jax.Array],
@@ -81,12 +89,13 @@ def keep_best(
     """`agent`, whose greedy policy is the best of those that were tried.
 
     Args:
-        agent: explores with `act`.
-        share: of the episodes that are played greedily.
+        agent: explores with `act`, and practises with `exploit`, which has the newest values.
+        num_actions: how many there are.
+        share: of the steps that are played greedily.
         newest: the parameters of the greedy policy, from the agent's learner.
         values: of all actions, from the agent's learner, such parameters and an observation.
         weary: what repetition costs a greedy policy; None: nothing.
-        practice: share of the other episodes, which the newest policy plays with random slips.
+        practice: share of the other steps, which the newest values play with random slips.
     """
 
     def init(key: jax.Array) -> Learner:
@@ -95,10 +104,10 @@ def keep_best(
 
     def begin_episode(learner: Learner, key: jax.Array) -> Episode:
         inner_key, draw_key = jax.random.split(key)
-        drawn = jax.random.uniform(draw_key)
-        role = role_of(learner, drawn, share, practice)
-        inner = agent.begin_episode(learner.inner, inner_key)
-        return Episode(inner, role, learner.number, jnp.float32(0), jnp.int32(0), nowhere(weary))
+        role = role_of(learner, jax.random.uniform(draw_key, (2,)), share, practice)
+        turn = jnp.asarray(TURN_OF)[role]
+        inner, none = agent.begin_episode(learner.inner, inner_key), jnp.int32(0)
+        return Episode(inner, role, turn, learner.number, jnp.float32(0), none, nowhere(weary))
 
     def played(learner: Learner, policy: Any, been: Been, obs: jax.Array, mask: Any) -> jax.Array:
         own = values(learner.inner, policy, obs)
@@ -110,8 +119,10 @@ def keep_best(
         policy = either(episode.role == CHAMPION, learner.champion, learner.challenger)
         followed = played(learner, policy, episode.been, obs, mask)
         if practice:
-            own = slipping(values(learner.inner, newest(learner.inner), obs), key, mask)
-            followed = jnp.where(episode.role == PRACTISE, own, followed)
+            own = agent.exploit(learner.inner, obs, mask)
+            own_key = jax.random.fold_in(key, PRACTISE)  # exploring draws from the key itself
+            slipped = slipping(own, num_actions, SLIPS, own_key, mask)
+            followed = jnp.where(episode.role == PRACTISE, slipped, followed)
         explored = agent.act(learner.inner, episode.inner, obs, key, mask)
         return jnp.where(episode.role == EXPLORE, explored, followed)
 
@@ -155,21 +166,24 @@ def keep_best(
 def untried(inner: Any, first: Any) -> Learner:
     """The learner before the first episode."""
     scores, zero = (no_score(), no_score()), jnp.int32(0)
-    return Learner(inner, first, first, *scores, zero, zero, jnp.zeros((), jnp.bool_))
+    untrained = jnp.zeros((), jnp.bool_)
+    return Learner(inner, first, first, *scores, zero, zero, untrained, no_lengths(3))
 
 
 def role_of(learner: Learner, drawn: jax.Array, share: float, practice: float) -> jax.Array:
-    """Who plays an episode, by a number that is drawn from 0 to 1."""
-    again = (drawn < share * DEFENCES) & (learner.best.episodes > 0)
-    greedy = jnp.where(again, CHAMPION, CHALLENGER)
-    practised = share + (1 - share) * practice
-    others = jnp.where(drawn < practised, PRACTISE, EXPLORE) if practice else EXPLORE
-    return jnp.where(learner.trained, jnp.where(drawn < share, greedy, others), EXPLORE)
+    """Who plays an episode, by two numbers that are drawn from 0 to 1."""
+    shares = ((1 - share) * (1 - practice), share, (1 - share) * practice)
+    turn = next_role(shares, learner.lengths, drawn[0])
+    defends = (drawn[1] < DEFENCES) & (learner.best.episodes > 0)
+    roles = jnp.stack(
+        [jnp.int32(EXPLORE), jnp.where(defends, CHAMPION, CHALLENGER), jnp.int32(PRACTISE)]
+    )
+    return jnp.where(learner.trained, roles[turn], EXPLORE)
 
 
-def slipping(values: jax.Array, key: jax.Array, mask: Any) -> jax.Array:
-    """The best action [A], or at times a random one; exploring draws from the key itself."""
-    return epsilon_greedy(values, SLIPS, jax.random.fold_in(key, PRACTISE), mask)
+def explores(episode: Episode) -> jax.Array:
+    """Whether the agent explores in it."""
+    return episode.role == EXPLORE
 
 
 def either(yes: jax.Array, one: Any, other: Any) -> Any:
@@ -190,7 +204,8 @@ def tracked(
     role = jnp.where(steps < ENDLESS, episode.role, EXPLORE)
     been = went(weary, episode.been, now.obs, now.action)
     episode = episode._replace(role=role, paid=paid, steps=steps, been=been)
-    return learner._replace(best=best, trial=trial), episode, now
+    lengths = with_episode(learner.lengths, episode.turn, steps, last)
+    return learner._replace(best=best, trial=trial, lengths=lengths), episode, now
 
 
 def after_trial(learner: Learner, newest: Any) -> Learner:

@@ -8,12 +8,15 @@ did follow count for more, and the shared value for less.
 Every transition is therefore handed on together with a stretch of steps of the same episode that
 ends with it, of a length that is drawn anew for each: 1 to `longest`, as far as the episode goes.
 On average over these lengths a state is told the mean of the returns over 1, 2, … steps, much like
-a λ-return (Sutton 1988). What was done in between is taken as it was, greedy or not. The stretch
-ends where the transition does, so that its target costs nothing more.
+a λ-return (Sutton 1988). What was done in between is taken as it was, greedy or not, except in
+episodes that wander (`wanders`): what they fail to reach says nothing of the policy, so there a
+stretch is one step. The stretch ends where the transition does, so that its target costs nothing
+more.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import jax
@@ -41,9 +44,17 @@ class Episode(NamedTuple):
 
 
 def with_stretches(
-    agent: Agent, space: Space[Any], num_actions: int, gamma: float, longest: int
+    agent: Agent,
+    space: Space[Any],
+    num_actions: int,
+    gamma: float,
+    longest: int,
+    wanders: Callable[[Any], jax.Array] | None = None,
 ) -> Agent:
-    """`agent`, whose transitions have a stretch of up to `longest` steps as `since`."""
+    """`agent`, whose transitions have a stretch of up to `longest` steps as `since`.
+
+    `wanders` tells of the agent's episode whether its stretches are one step; None: none are.
+    """
     own_track = agent.track
 
     def begin_episode(learner: Any, key: jax.Array) -> Episode:
@@ -73,6 +84,8 @@ def with_stretches(
         key = jax.random.wrap_key_data(episode.key, impl="threefry2x32")
         key = jax.random.fold_in(key, steps)
         length = jax.random.randint(key, (), 1, jnp.minimum(steps, longest) + 1)
+        if wanders is not None:
+            length = jnp.where(wanders(inner), 1, length)
         since = stretch(recent, now, length, gamma)
         return learner, Episode(inner, recent, steps, episode.key), now._replace(since=since)
 
