@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.table import Column
 
 from isl.errors import UsageError
 from isl.training.episodes import Episodes
@@ -127,7 +128,7 @@ class Bar:
             BarColumn(),
             TextColumn("{task.completed:,.0f}/{task.total:,.0f} steps"),
             TextColumn("{task.fields[speed]}"),
-            TimeRemainingColumn(),
+            TimeRemainingColumn(table_column=Column(min_width=7, no_wrap=True)),  # never cut
             TextColumn("{task.fields[note]}"),
             disable=not shown,
         )
@@ -151,7 +152,7 @@ class Bar:
         self._drawn = now
         note = f"{episodes.finished} episodes"
         if episodes.recent:
-            note += f", mean return {episodes.means()[0]:.4g}"
+            note += f", return {episodes.means()[0]:.4g}"
         if evaluated:
             note += f", greedy {evaluated[-1].return_mean:.4g}"
         speed = f"{done / max(now - self._began, 1e-9):,.0f}/s"

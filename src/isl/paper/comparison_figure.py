@@ -19,8 +19,10 @@ from isl.report.figures import panels
 from isl.report.palette import styles
 from isl.storage import files
 
-MOST_NAMES = 6  # that a legend in a panel may have; more would hide the curves
-ROW = 0.2  # inches of a row of names below
+MARGIN = 0.35  # inches on the right, for half of the last number of an axis
+ROW = 0.24  # inches of a row of names below
+TICKS = 4  # of the x axis; more numbers of six digits would touch each other
+LABELS = {"mean": "greedy return", "median": "median greedy return", "share paid": "share rewarded"}
 
 
 def draw(name: str, folder: Path) -> list[Path]:
@@ -30,9 +32,12 @@ def draw(name: str, folder: Path) -> list[Path]:
     if not charts:
         return []
     written = []
-    with canvas.drawing(**{"font.size": 9}):
+    with canvas.drawing(**{"font.size": 11}):  # the site shows the panels at three quarters
         figure = panels(charts)
-        if max(len(chart.series) for chart in charts) > MOST_NAMES:
+        figure.subplots_adjust(right=1 - MARGIN / figure.get_figwidth())
+        for axes in figure.axes:
+            axes.locator_params(axis="x", nbins=TICKS)
+        if max(len(chart.series) for chart in charts) > 1:
             _name_below(figure)
         for form in ("svg", "png"):
             written.append(folder / f"{name}.{form}")
@@ -41,14 +46,14 @@ def draw(name: str, folder: Path) -> list[Path]:
 
 
 def _name_below(figure: Any) -> None:
-    """One legend below all panels instead of one in each."""
+    """One legend below all panels instead of one in each, which would lie on the curves."""
     named: dict[str, Any] = {}
     for axes in figure.axes:
         marks, names = axes.get_legend_handles_labels()
         named |= dict(zip(names, marks, strict=True))
         if axes.get_legend() is not None:
             axes.get_legend().remove()
-    columns = max(1, int(figure.get_figwidth() / 2))
+    columns = max(1, int(figure.get_figwidth() / 2.4))
     rows = -(-len(named) // columns)
     high, bottom, top = figure.get_figheight(), figure.subplotpars.bottom, figure.subplotpars.top
     taller = high + rows * ROW
@@ -57,7 +62,7 @@ def _name_below(figure: Any) -> None:
         bottom=(bottom * high + rows * ROW) / taller, top=1 - (1 - top) * high / taller
     )
     figure.legend(
-        named.values(), named, loc="lower center", ncols=columns, fontsize=7, frameon=False
+        named.values(), named, loc="lower center", ncols=columns, fontsize=9, frameon=False
     )
 
 
@@ -74,7 +79,7 @@ def charts_of(rows: Sequence[Trial], cases: Sequence[Case]) -> list[Chart]:
 
 def _chart(case: Case, series: list[Series]) -> Chart:
     unit = "steps" if case.episodes is None else "episodes"
-    measure = f"greedy return ({case.measure} of episodes)"
+    measure = LABELS.get(case.measure, case.measure)
     caption = "Median, and from the lowest to the highest seed."
     chart = Chart(case.name, case.name, caption, unit, measure, series)
     chart.ceiling = case.threshold

@@ -15,7 +15,7 @@ from isl.paper.table import Row, settings_of
 from isl.report import canvas
 from isl.report.charts import Chart, Series
 from isl.report.figures import draw_lines
-from isl.report.palette import styles
+from isl.report.palette import look, styles
 from isl.report.scaling import add_best, add_solved, best_chart, solved_chart
 from isl.storage import files
 
@@ -117,19 +117,16 @@ def _draw_chart(figure: Any, chart: Chart, title: str) -> None:
 
 def _ablation(figure: Any, rows: Sequence[Row], family: str) -> None:
     """The best return against κ, η₁ and η₂ in turn, a line per difficulty; a ring is the preset."""
-    import matplotlib
-
     panels = figure.subplots(1, 3, sharey=True)
     isl = [cell for cell in cells(rows, family) if cell.agent == "isl"]
     sizes = sorted({cell.size for cell in isl if cell.variant})
-    colours = matplotlib.colormaps["viridis"]
     for axes, name in zip(panels, SYMBOLS, strict=True):
         values: set[float] = set()
         for place, size in enumerate(sizes):
             series = _series(isl, name, size)
             values.update(series)
-            share = place / max(len(sizes) - 1, 1) * 0.9
-            style = {"color": colours(share), "marker": "o", "label": f"n = {size}"}
+            seen = look(place)
+            style = {"color": seen.colour, "ls": seen.line, "marker": "o", "label": f"n = {size}"}
             _draw_band(axes, list(series), list(series.values()), style)
             for value, cell in series.items():
                 if not cell.variant:
