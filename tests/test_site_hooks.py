@@ -42,3 +42,5 @@ def test_cells_of_wide_tables_know_their_columns():
     assert '<td data-name="">3</td>' in wide
     text = table("a", "b", "c", "d").replace("<td>3", "<td>" + "word " * 40)
     assert 'data-folds="lines"' in built("tables", text)
+    code = table("a", "b").replace("<td>0", "<td>" + "x" * 20).replace("<td>1", "<td>" + "y" * 20)
+    assert "data-folds" in built("tables", code)  # two long words do not fit beside each other

@@ -1,9 +1,9 @@
 """Photograph a report for the README, on light and on dark, with Chromium.
 
     isl sweep deep_sea --agents isl boot_dqn dqn --sizes 10 14 20 \\
-        --seeds 4 --until-solved --episodes 800 --snapshots
-    isl report runs
-    python docs/tools/draw_report.py runs/report/index.html docs/figures
+        --seeds 4 --until-solved --episodes 800 --snapshots --out runs/sizes
+    isl report runs/sizes
+    python docs/tools/draw_report.py runs/sizes/report/index.html docs/figures
 
 It needs the extra `test` and Debian's packages chromium and chromium-driver.
 """

@@ -12,6 +12,7 @@ import re
 from typing import Any
 
 COLUMNS = 4  # and more do not fit beside each other on a phone
+WORDS = 38  # letters, nor do columns whose longest words have more together
 SHORT = 22  # letters of a cell, in the mean
 _TABLE = re.compile(r"<table>.*?</table>", re.DOTALL)
 _HEAD = re.compile(r"<th[^>]*>(.*?)</th>", re.DOTALL)
@@ -28,9 +29,10 @@ def on_page_content(content: str, **_: Any) -> str:
 
 def _named(table: str) -> str:
     names = [html.escape(html.unescape(_plain(head))) for head in _HEAD.findall(table)]
-    if len(names) < COLUMNS:
+    cells = [_plain(cell) for cell in _TEXT.findall(table)]
+    if len(names) < COLUMNS and _width(cells, len(names)) <= WORDS:
         return table
-    lengths = [len(_plain(cell)) for cell in _TEXT.findall(table)]
+    lengths = [len(cell) for cell in cells]
     folds = "flow" if sum(lengths) <= SHORT * len(lengths) else "lines"
 
     def row(found: re.Match[str]) -> str:
@@ -38,6 +40,12 @@ def _named(table: str) -> str:
         return _CELL.sub(lambda _: f'<td data-name="{next(name)}"', found[0])
 
     return _ROW.sub(row, table).replace("<table>", f'<table data-folds="{folds}">', 1)
+
+
+def _width(cells: list[str], columns: int) -> int:
+    """Letters of the longest word of each column, together: a line breaks between words only."""
+    words = [max((len(word) for word in html.unescape(cell).split()), default=0) for cell in cells]
+    return sum(max(words[k::columns], default=0) for k in range(columns))
 
 
 def _plain(cell: str) -> str:

@@ -75,8 +75,8 @@ def ell_backup(
 ) -> Floats:
     """ℓ ← |E δ| + γ E max ℓ(s′), eq. (16), floored at ℓ_min.
 
-    `sound=True` adds γ E[max q(s′) − v*(s′)], without which |q† − q| ≤ ℓ before the backup does not
-    imply it afterwards: v* is at most max q, not at least, as step (a) of eq. (15) has it.
+    `sound=True` adds `γ E[max q(s′) − v*(s′)]`, without which |q† − q| ≤ ℓ before the backup does
+    not imply it afterwards: `v*` is at most max q, not at least, as step (a) of eq. (15) has it.
     """
     backup = partial(_ell_backup, sound=sound)
     backed_up: Floats = _in_64_bits(
