@@ -176,6 +176,16 @@ def test_a_run_that_no_command_repeats_is_shown_all_the_same(tmp_path):
     assert str(row[-1]).startswith("no command of this version: ")
 
 
+def test_a_run_that_lies_below_the_root_twice_counts_once(tmp_path):
+    for root in (tmp_path, tmp_path / "demo"):
+        made_runs.make(root, seed=0)
+    made_runs.make(tmp_path / "demo", seed=1)
+    found = collect.collect_runs(tmp_path)
+    assert [[run.seed for run in group.runs] for group in found.groups] == [[0, 1]]
+    assert len(found.problems) == 1
+    assert "the same run as" in found.problems[0]
+
+
 def test_numbers_have_the_digits_that_mean_something(tmp_path):
     made_runs.make(tmp_path, wall_seconds=12.3456, env_steps_per_second=1234567.8, steps=1234567)
     table = tables.runs(collect.collect_runs(tmp_path))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -62,12 +62,13 @@ def budget_of(run: Run) -> int:
 
 def collect_runs(root: Path) -> Collected:
     """Read everything; what is damaged becomes a problem, the rest is shown all the same."""
-    runs = list(store.scan(root))
-    if not runs:
+    everywhere = list(store.scan(root))
+    if not everywhere:
         raise UsageError(f"{root} holds no runs: expected the --out of isl train or isl sweep")
     notes = requests.read(root)
     asked = {path for request in notes.requests for path in request.runs}
-    left = asked - {str(run.path.relative_to(root)) for run in runs}
+    left = asked - {str(run.path.relative_to(root)) for run in everywhere}
+    runs, again = _once(everywhere)
     counts = Counter(run.status.value for run in runs)
     if left:
         counts["left"] = len(left)
@@ -79,8 +80,21 @@ def collect_runs(root: Path) -> Collected:
     evaluated, unread_too = _tables(
         ended, run_folder.EVALUATIONS, run_folder.evaluations_content, evaluations.read
     )
-    problems += [*map(str, notes.damaged), *unread, *unread_too]
+    problems += [*map(str, notes.damaged), *unread, *unread_too, *again]
     return Collected(root, _groups(runs), played, evaluated, counts, problems)
+
+
+def _once(found: Sequence[Run]) -> tuple[list[Run], list[str]]:
+    """Each run once, and a line for each that lies below the root again, as in `runs/demo`."""
+    kept: dict[tuple[str, str, str, int], Run] = {}
+    again, others = [], []
+    for run in sorted(found, key=lambda run: run.summary is None):  # finished ones first
+        key = run.task, run.agent, run.config_hash, run.seed
+        if not run.config:
+            others.append(run)
+        elif (first := kept.setdefault(key, run)) is not run:
+            again.append(f"{run.path}: the same run as {first.path}, counted once")
+    return [*kept.values(), *others], again
 
 
 def _problem(run: Run) -> str:

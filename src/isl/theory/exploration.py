@@ -25,7 +25,10 @@ def uc_policy(q: ArrayLike, ell: ArrayLike, kappa: ArrayLike) -> Array:
 
 
 def uc_value(q: ArrayLike, ell: ArrayLike, kappa: ArrayLike) -> Array:
-    """The value `v*` of `π*`, eq. (11): [..., A], [..., A], scalar -> [...]; its q-gradient is `π*`."""
+    """The value `v*` of `π*`, eq. (11): [..., A], [..., A], scalar -> [...].
+
+    Its q-gradient is `π*`.
+    """
     value: Array = _solve(*_checked(q, ell, kappa)).value
     return value
 
