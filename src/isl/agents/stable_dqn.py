@@ -12,6 +12,7 @@ actions instead of π* and ℓ:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -21,7 +22,7 @@ import optax
 from gymnasium.spaces import Space
 from jax.lax import stop_gradient
 
-from isl.agents import base
+from isl.agents import base, of_symbols
 from isl.agents.base import Agent, Metrics, Transition, hyper, taken
 from isl.agents.dqn import Exploring, assemble
 from isl.agents.wrappers.at_any_scale import at_any_scale
@@ -69,7 +70,14 @@ class Config(Exploring):
         16, "symbols: most steps between a value and its target", at_least=1, later=True
     )
 
+    symbol_gamma: float = hyper(
+        0.95, "symbols: discount factor, in place of gamma", at_least=0, at_most=1, later=True
+    )
+
     normalises: ClassVar[bool] = True
+
+    def unused(self, space: Space[Any]) -> Mapping[str, str]:
+        return {**super().unused(space), **of_symbols.unused(space)}
 
 
 class Learner(NamedTuple):
@@ -80,6 +88,7 @@ class Learner(NamedTuple):
 
 def make(cfg: Config, observation_space: Space[Any], num_actions: int) -> Agent:
     """The agent for an observation space and a number of actions."""
+    cfg = of_symbols.discounted(cfg, observation_space)
     nets = Approximators(
         observation_space, cfg.hidden, {"q": Net(num_actions, cfg.lr)}, layer_norm=True
     )

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 
 from gymnasium.spaces import Discrete, Space
 
-from isl.agents import base
+from isl.agents import base, of_symbols
 from isl.agents.base import hyper
-from isl.envs.kinds import Recurring, is_image, is_vector
+from isl.envs.kinds import Recurring, is_vector
 
 
 @dataclass(frozen=True)
@@ -57,6 +57,9 @@ class Config(base.Config):
     longest_stretch: int = hyper(
         16, "symbols: most steps between a value and its target", at_least=1, later=True
     )
+    symbol_gamma: float = hyper(
+        0.95, "symbols: discount factor, in place of gamma", at_least=0, at_most=1, later=True
+    )
     practice: float = hyper(
         0.75,
         "vectors, images, symbols: share of the other steps that the newest values play",
@@ -75,8 +78,7 @@ class Config(base.Config):
     recognises: ClassVar[bool] = True
 
     def unused(self, space: Space[Any]) -> Mapping[str, str]:
-        of_symbols = ("repeat_cost", "longest_stretch")
-        of_views = ("view_power", *of_symbols)
+        of_views = ("view_power", *of_symbols.NAMES)
         if isinstance(space, Discrete):
             names = (
                 "hidden",
@@ -98,4 +100,4 @@ class Config(base.Config):
             return useless | dict.fromkeys(of_views, reason)
         reason = "these observations are no vectors"
         useless |= dict.fromkeys(("tile_width", "novelty_power"), reason)
-        return useless | (dict.fromkeys(of_symbols, "these are images") if is_image(space) else {})
+        return {**useless, **of_symbols.unused(space)}

@@ -29,7 +29,7 @@ import optax
 from gymnasium.spaces import Space
 from jax.lax import stop_gradient
 
-from isl.agents import base
+from isl.agents import base, of_symbols
 from isl.agents.base import Agent, Metrics, Transition, taken
 from isl.agents.seeker import familiarity
 from isl.agents.seeker.config import Config
@@ -92,6 +92,7 @@ def losses(cfg: Config, now: Transition, told: Beliefs) -> tuple[Losses, Metrics
 
 def make(cfg: Config, space: Space[Any], num_actions: int, *, layer_norm: bool = True) -> Agent:
     """Seeker for vectors and images."""
+    cfg = of_symbols.discounted(cfg, seen(space))
     heads = Heads(cfg, space, num_actions, layer_norm=layer_norm)
     agent = assemble(cfg, heads, _codes(cfg, seen(space), num_actions), num_actions)
 
