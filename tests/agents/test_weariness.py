@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -9,9 +11,9 @@ import numpy as np
 import pytest
 
 import isl
-from isl.agents import seeker, stable_dqn
+from isl.agents import base, seeker, stable_dqn
 from isl.agents.base import Transition, follow_of
-from isl.agents.weariness import PLACES, Weariness, nowhere, tired, went
+from isl.agents.weariness import PLACES, Weariness, nowhere, staler, tired, went
 from isl.agents.wrappers.keep_best import CHALLENGER, EXPLORE
 from isl.envs.kinds import Symbols
 from isl.model.evaluation import evaluate, evaluate_compiled
@@ -77,6 +79,29 @@ def test_greedy_episodes_of_training_remember_and_others_count_too():
         step = Transition(obs, action, jnp.float32(0), jnp.float32(1), obs)
         learner, greedy, _ = agent.track(learner, greedy, step, jnp.bool_(False))
     assert sorted(taken) == [0, 1, 2, 3]
+
+
+def explored(been: jax.Array, agent: base.Agent, learner: Any, obs: jax.Array) -> set[int]:
+    """The actions that exploring takes, of 20."""
+    episode = agent.begin_episode(learner, KEY)._replace(role=jnp.int32(EXPLORE), been=been)
+    act = jax.jit(agent.act)
+    return {int(act(learner, episode, obs, jax.random.key(i))) for i in range(20)}
+
+
+def test_exploring_goes_on_to_what_was_not_done_in_this_episode():
+    config = seeker.Config(hidden=(8, 8), longest_stretch=1)
+    agent = seeker.make(config, Symbols((3, 3, 2), 6), 4)
+    learner, obs = agent.init(KEY), jnp.zeros((3, 3, 2), jnp.uint8)
+    assert explored(jnp.zeros((PLACES, 4)), agent, learner, obs) == {0, 1, 2, 3}
+    done = jnp.zeros((PLACES, 4)).at[:, jnp.asarray([0, 1, 3])].set(5.0)
+    assert explored(done, agent, learner, obs) == {2}
+
+
+def test_staler_divides_by_how_often_an_action_was_taken():
+    been, ell = jnp.zeros((2, 3)).at[1, 2].set(3.0), jnp.asarray([0.4, 0.6, 0.8])
+    np.testing.assert_allclose(staler(lambda obs: obs, been, jnp.int32(1), ell), [0.4, 0.6, 0.2])
+    np.testing.assert_allclose(staler(lambda obs: obs, been, jnp.int32(0), ell), ell)
+    assert staler(None, (), jnp.int32(1), ell) is ell
 
 
 @pytest.mark.parametrize("cost", [0.0, 0.3])

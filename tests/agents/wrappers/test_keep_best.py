@@ -104,6 +104,16 @@ def steps_of(agent: Agent, own: dict[int, int], episodes: int) -> dict[int, int]
     return taken
 
 
+def test_before_the_first_reward_everything_is_exploration():
+    rewarded = lambda inner: inner.policy >= 2  # noqa: E731
+    newest = lambda learner: learner.policy  # noqa: E731
+    agent = keep_best.keep_best(explorer(), 50, 1.0, newest, values, rewarded=rewarded)
+    learner = updated(agent, agent.init(KEY))
+    assert agent.begin_episode(learner, KEY).role == EXPLORE
+    learner = updated(agent, learner)
+    assert agent.begin_episode(learner, KEY).role != EXPLORE
+
+
 def test_shares_are_of_the_steps():
     own = {EXPLORE: 300, CHAMPION: 60, CHALLENGER: 30, PRACTISE: 100}
     taken = steps_of(kept(0.25, 0.5), own, 800)

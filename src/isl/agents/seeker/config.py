@@ -50,7 +50,7 @@ class Config(base.Config):
     view_power: float = hyper(1.0, "images and symbols: the same", above=0, later=True)
     repeat_cost: float = hyper(
         0.3,
-        "symbols: what a greedy policy pays to repeat an action in a view, in units",
+        "symbols: what repeating an action in a view costs a greedy policy, in units; 0: no memory",
         at_least=0,
         later=True,
     )

@@ -36,6 +36,7 @@ from isl.agents.seeker.config import Config
 from isl.agents.seeker.heads import Heads, seen
 from isl.agents.shapes import assert_shapes
 from isl.agents.stable_dqn import double_q_target, share_of_newest, with_wider_gap
+from isl.agents.weariness import Been, Place, places, staler
 from isl.agents.wrappers.at_any_scale import at_any_scale
 from isl.agents.wrappers.stretches import over_the_stretch
 from isl.envs.joined import Joined
@@ -94,7 +95,8 @@ def make(cfg: Config, space: Space[Any], num_actions: int, *, layer_norm: bool =
     """Seeker for vectors and images."""
     cfg = of_symbols.discounted(cfg, seen(space))
     heads = Heads(cfg, space, num_actions, layer_norm=layer_norm)
-    agent = assemble(cfg, heads, _codes(cfg, seen(space), num_actions), num_actions)
+    place = places(seen(space), cfg.repeat_cost)
+    agent = assemble(cfg, heads, _codes(cfg, seen(space), num_actions), num_actions, place)
 
     def greedy_values(learner: Learner, policy: Any, obs: jax.Array) -> jax.Array:
         return heads.values_of(learner.values, policy, obs)
@@ -117,8 +119,13 @@ def make(cfg: Config, space: Space[Any], num_actions: int, *, layer_norm: bool =
     )
 
 
-def assemble(cfg: Config, heads: Heads, codes: Codes, num_actions: int) -> Agent:
-    """The agent on given networks and codes, in units of the returns."""
+def assemble(
+    cfg: Config, heads: Heads, codes: Codes, num_actions: int, place: Place | None = None
+) -> Agent:
+    """The agent on given networks and codes, in units of the returns.
+
+    With a `place` its episode is what was done in it (isl.agents.weariness).
+    """
 
     networks = heads.networks
 
@@ -139,9 +146,10 @@ def assemble(cfg: Config, heads: Heads, codes: Codes, num_actions: int) -> Agent
         return told.q, ell_of(learner.visits, obs, told.h)
 
     def act(
-        learner: Learner, episode: Any, obs: jax.Array, key: jax.Array, mask: Any = None
+        learner: Learner, been: Been, obs: jax.Array, key: jax.Array, mask: Any = None
     ) -> jax.Array:
         q, ell = explored(learner, obs)
+        ell = jnp.maximum(staler(place, been, obs, ell), cfg.ell_min)
         policy = uc_policy(*base.allowed(q, ell, mask), cfg.kappa)  # eq. (10)
         return base.sampled(policy, key, mask)
 

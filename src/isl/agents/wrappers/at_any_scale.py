@@ -15,13 +15,12 @@ import jax
 from gymnasium.spaces import Space
 
 from isl.agents.base import Agent
-from isl.agents.weariness import PLACES, Weariness
+from isl.agents.weariness import Weariness, places
 from isl.agents.wrappers.keep_best import explores, keep_best
 from isl.agents.wrappers.normalise_observations import Statistics, normalise, normalised, pixels_of
 from isl.agents.wrappers.scale_rewards import in_units, or_one
 from isl.agents.wrappers.stretches import with_stretches
 from isl.envs.kinds import Symbols, is_vector
-from isl.nn.codes import symbol_codes
 
 
 class Policy(NamedTuple):
@@ -49,7 +48,7 @@ def at_any_scale(
     """`agent`, whose learner has the parameters of its newest greedy policy as `average`.
 
     Args:
-        agent: learns in units, from normalised vectors.
+        agent: learns in units, from normalised vectors; on symbols it explores as keep_best says.
         space: of the observations, as the environment shows them.
         gamma: the discount factor.
         greedy_share: of the training steps that are played greedily.
@@ -76,15 +75,17 @@ def at_any_scale(
         inner = learner.inner.inner if reads else learner.inner
         return values(inner, policy.params, obs) * or_one(policy.unit)
 
-    weary = None
-    if isinstance(space, Symbols) and repeat_cost > 0:
-        whole = symbol_codes(space.shape, 1, PLACES).encode
-        weary = Weariness(
-            place=lambda obs: whole(obs)[-1],
-            cost=lambda policy: repeat_cost * or_one(policy.unit),
-            num_actions=num_actions,
-        )
-    agent = keep_best(agent, num_actions, greedy_share, newest, values_of, weary, practice)
+    def rewarded(learner: Any) -> jax.Array:
+        """Whether any reward was seen: before that there is nothing to follow."""
+        seen: jax.Array = newest(learner).unit > 0
+        return seen
+
+    weary, place = None, places(space, repeat_cost)
+    if place is not None:
+        weary = Weariness(place, lambda policy: repeat_cost * or_one(policy.unit), num_actions)
+    agent = keep_best(
+        agent, num_actions, greedy_share, newest, values_of, weary, practice, rewarded
+    )
     if not isinstance(space, Symbols) or longest_stretch == 1:
         return agent
     wanders = explores if practice else None  # practice is there to show what follows

@@ -62,12 +62,11 @@ class Learner(NamedTuple):
     trial: Score  # of the challenger
     number: jax.Array  # int32: how many challengers there have been
     age: jax.Array  # int32: updates since the challenger was taken
-    trained: jax.Array  # bool: whether there was an update
+    informed: jax.Array  # bool: whether there was an update that knew of rewards
     lengths: Lengths  # of exploring, greedy and practice episodes
 
 
 class Episode(NamedTuple):
-    inner: Any
     role: jax.Array  # who plays it
     turn: jax.Array  # whose turn it was when it began
     number: jax.Array  # the challenger's, when it began
@@ -85,17 +84,20 @@ def keep_best(
     values: Callable[[Any, Any, jax.Array], jax.Array],
     weary: Weariness | None = None,
     practice: float = 0.0,
+    rewarded: Callable[[Any], jax.Array] = lambda inner: jnp.ones((), jnp.bool_),
 ) -> Agent:
     """`agent`, whose greedy policy is the best of those that were tried.
 
     Args:
-        agent: explores with `act`, and practises with `exploit`, which has the newest values.
+        agent: explores with `act`, whose episode is what was done in it (isl.agents.weariness), and
+            practises with `exploit`, which has the newest values.
         num_actions: how many there are.
         share: of the steps that are played greedily.
         newest: the parameters of the greedy policy, from the agent's learner.
         values: of all actions, from the agent's learner, such parameters and an observation.
         weary: what repetition costs a greedy policy; None: nothing.
         practice: share of the other steps, which the newest values play with random slips.
+        rewarded: from the agent's learner, whether it knows of any reward. Until then all explore.
     """
 
     def init(key: jax.Array) -> Learner:
@@ -103,11 +105,10 @@ def keep_best(
         return untried(inner, newest(inner))
 
     def begin_episode(learner: Learner, key: jax.Array) -> Episode:
-        inner_key, draw_key = jax.random.split(key)
+        _, draw_key = jax.random.split(key)
         role = role_of(learner, jax.random.uniform(draw_key, (2,)), share, practice)
-        turn = jnp.asarray(TURN_OF)[role]
-        inner, none = agent.begin_episode(learner.inner, inner_key), jnp.int32(0)
-        return Episode(inner, role, turn, learner.number, jnp.float32(0), none, nowhere(weary))
+        turn, none = jnp.asarray(TURN_OF)[role], jnp.int32(0)
+        return Episode(role, turn, learner.number, jnp.float32(0), none, nowhere(weary))
 
     def played(learner: Learner, policy: Any, been: Been, obs: jax.Array, mask: Any) -> jax.Array:
         own = values(learner.inner, policy, obs)
@@ -123,7 +124,7 @@ def keep_best(
             own_key = jax.random.fold_in(key, PRACTISE)  # exploring draws from the key itself
             slipped = slipping(own, num_actions, SLIPS, own_key, mask)
             followed = jnp.where(episode.role == PRACTISE, slipped, followed)
-        explored = agent.act(learner.inner, episode.inner, obs, key, mask)
+        explored = agent.act(learner.inner, episode.been, obs, key, mask)
         return jnp.where(episode.role == EXPLORE, explored, followed)
 
     def proved(learner: Learner) -> Any:
@@ -148,7 +149,7 @@ def keep_best(
         learner: Learner, target: Target, batch: Item, key: jax.Array
     ) -> tuple[Learner, Metrics]:
         inner, metrics = agent.update(learner.inner, target, batch, key)
-        after = after_trial(learner, newest(inner))._replace(inner=inner)
+        after = after_trial(learner, newest(inner))._replace(inner=inner, informed=rewarded(inner))
         return after, metrics | {"champion": learner.best.mean}
 
     def target(learner: Learner) -> Target:
@@ -166,8 +167,8 @@ def keep_best(
 def untried(inner: Any, first: Any) -> Learner:
     """The learner before the first episode."""
     scores, zero = (no_score(), no_score()), jnp.int32(0)
-    untrained = jnp.zeros((), jnp.bool_)
-    return Learner(inner, first, first, *scores, zero, zero, untrained, no_lengths(3))
+    uninformed = jnp.zeros((), jnp.bool_)
+    return Learner(inner, first, first, *scores, zero, zero, uninformed, no_lengths(3))
 
 
 def role_of(learner: Learner, drawn: jax.Array, share: float, practice: float) -> jax.Array:
@@ -178,7 +179,7 @@ def role_of(learner: Learner, drawn: jax.Array, share: float, practice: float) -
     roles = jnp.stack(
         [jnp.int32(EXPLORE), jnp.where(defends, CHAMPION, CHALLENGER), jnp.int32(PRACTISE)]
     )
-    return jnp.where(learner.trained, roles[turn], EXPLORE)
+    return jnp.where(learner.informed, roles[turn], EXPLORE)
 
 
 def explores(episode: Episode) -> jax.Array:
@@ -218,7 +219,6 @@ def after_trial(learner: Learner, newest: Any) -> Learner:
         trial=either(over, no_score(), learner.trial),
         number=learner.number + over,
         age=jnp.where(over, 0, learner.age + 1),
-        trained=jnp.ones((), jnp.bool_),
     )
 
 
