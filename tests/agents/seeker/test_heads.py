@@ -52,7 +52,9 @@ def test_values_are_scaled_and_h_is_not(made):
     np.testing.assert_allclose(after.q, 3 * before.q, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(after.h, before.h, rtol=1e-5, atol=1e-5)
     policy = heads.scaled_policy(heads.policy(state), jnp.float32(3))
-    np.testing.assert_allclose(heads.values_of(state, policy, obs), 3 * before.g, rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        heads.values_of(state, policy, obs), 3 * before.g, rtol=1e-5, atol=1e-5
+    )
 
 
 def test_before_learning_values_are_0_and_most_is_hoped_for(made):
