@@ -106,7 +106,7 @@ def test_attributes(model):
 
 def test_files(model, tmp_path):
     (tmp_path / "theirs.zip").write_bytes(b"PK\x03\x04" + bytes(100))
-    with pytest.raises(DamagedFile, match="as Stable-Baselines3 saves models; expected"):
+    with pytest.raises(DamagedFile, match="but a zip archive, as of Stable-Baselines3"):
         DQN.load(tmp_path / "theirs.zip")
     path = tmp_path / "new" / "folder" / "m.isl"  # as there, folders are made
     model.save(path)

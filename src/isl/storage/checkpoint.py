@@ -102,7 +102,7 @@ def _check_seal(path: Path, stream: BinaryIO) -> None:
     if begin[:4] == _ZIP:
         raise DamagedFile(
             path,
-            "is a zip archive, as Stable-Baselines3 saves models; expected a model file of isl",
+            "is not a checkpoint or model file of isl, but a zip archive, as of Stable-Baselines3",
         )
     if begin[8:] != _HEADER_START:
         raise DamagedFile(path, "is not a checkpoint or model file of isl")
