@@ -109,7 +109,7 @@ def evaluations_of(
         if player is None:
             model.say_once(
                 "no greedy evaluations: they need a second environment, and the model was given "
-                "one that is made; give another, learn(…, eval_env=env), or a function to the model"
+                "one that is made; give another, learn(eval_env=…), or a function to the model"
             )
     return Evaluations(wish, budget, player=player, start=model.num_timesteps)
 
