@@ -175,6 +175,7 @@ def test_commands_are_understood(command, tmp_path, monkeypatch, capsys):
     (toml,) = [body for kind, body in BLOCK.findall(page) if kind == "toml"]
     Path("sweep.toml").write_text(toml)
     Path("kappa.toml").write_text(toml)
+    Path("my_envs.py").write_text("from tests.support.masked_envs import Corridor as Maze\n")
     Path("tuned").mkdir()
     Path("tuned", "best.toml").write_text("[seeker]\nlr = 0.001\n")
     command = command.replace("my_pkg.my_agent", "examples.my_agent")

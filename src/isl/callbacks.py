@@ -1,12 +1,12 @@
-"""Callbacks of `learn`: public names of `isl.model.callbacks` and `isl.model.trackers`."""
+"""Callbacks of `learn`: public names of `isl.model`'s modules."""
 
 from isl.model.callbacks import (
     BaseCallback,
     CallbackList,
     CheckpointCallback,
     EvalCallback,
-    FunctionCallback,
 )
+from isl.model.given_callbacks import FunctionCallback
 from isl.model.trackers import MLflowCallback, WandbCallback
 
 __all__ = [

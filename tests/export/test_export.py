@@ -36,6 +36,13 @@ MIXED = Dict(
         "inner": Tuple([Box(0, 1000, (2,), np.int64), Discrete(2)]),
     }
 )
+PARTS = Dict(
+    {
+        "speed": Box(-1, 1, (3,), np.float32),
+        "front": Box(0, 255, (12, 12, 1), np.uint8),
+        "inner": Tuple([Discrete(4, start=1), Box(0, 255, (3, 16, 8), np.uint8)]),
+    }
+)
 KINDS = {
     "table": ("seeker", Discrete(40, start=3), Discrete(3, start=2)),
     "product": (
@@ -47,6 +54,8 @@ KINDS = {
     "long": ("seeker", Box(-1, 1, (60,), np.float32), Discrete(3)),
     "image": ("seeker", SMALL_IMAGE, Discrete(3)),
     "dict": ("seeker", MIXED, MultiDiscrete([2, 3])),
+    "parts": ("seeker", PARTS, Discrete(3)),
+    "parts of dqn": ("dqn", PARTS, Discrete(3)),
     "ensemble": ("boot_dqn", SMALL_IMAGE, Discrete(2)),
     "learner": ("isl", VECTOR, Discrete(2)),
     "softplus": ("ube", VECTOR, Discrete(4)),

@@ -29,7 +29,9 @@ SAID = {
     "WrongType": "observed <U1 values, expected float32",
     "OutOfRange": "observed 5, expected 0 to 4",
     "HalfIndex": "observed float64 values, expected int64",
-    "FewValues": "raised ValueError: not enough values to unpack (expected 5, got 4)",
+    "FewValues": "raised ValueError: not enough values to unpack (expected 5, got 4); "
+    "expected Gymnasium's interface: reset(seed=…, options=…) gives (observation, info), "
+    "step(action) gives (observation, reward, terminated, truncated, info)",
     "Raises": "raised ConnectionError: the simulator is gone",
     "Sleeps": "took longer than 0.2 s",
     "Stubborn": "took longer than 0.2 s",

@@ -248,5 +248,5 @@ def test_callbacks_have_logger_facts_and_environment():
     assert rows[3][1]["my/number"] == 4
     assert "my/secret" not in rows[3][1]
     assert model.logger.values["my/secret"] == 1.0
-    with pytest.raises(UsageError, match="callback 3 is none; expected a BaseCallback"):
+    with pytest.raises(UsageError, match="3 is no callback; expected a BaseCallback"):
         quiet(model, 5, callback=3)

@@ -41,32 +41,50 @@ def cluster(
         try:
             port = address.rpartition(":")[2]
             head = ("--head", f"--port={port}", "--include-dashboard=false")
-            nodes.append(_start(environment, hidden, *head))
+            log = Path(folder, "log")
+            nodes.append(_start(Path(folder, "head"), environment, hidden, *head))
             _wait_for_port(address)
-            nodes.append(_start(environment, hidden, f"--address={address}"))
+            for _ in range(TRIES):
+                nodes[1:] = [_start(log, environment, hidden, f"--address={address}")]
+                if _has_joined(nodes[1], log):
+                    break
+            else:
+                raise RuntimeError(f"no second node: {log.read_text()[-2000:]}")
             yield address, environment, nodes
         finally:
             for node in nodes:
                 kill_node(node)
 
 
+TRIES = 3  # a node gives up where the machine is too busy to start it in Ray's time
 HIDING = ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs hidden "$0" && exec "$@"']
 
 
 def _start(
-    environment: dict[str, str], hidden: Path | None, *arguments: str
+    log: Path, environment: dict[str, str], hidden: Path | None, *arguments: str
 ) -> "subprocess.Popen[bytes]":
     ray = str(Path(sys.executable).with_name("ray"))
     # Ray would take the address of a network card, which need not let a machine talk to itself.
     common = ["--node-ip-address=127.0.0.1", "--num-cpus=1", "--object-store-memory=80000000"]
     first = [] if hidden is None else [*HIDING, str(hidden)]
-    return subprocess.Popen(
-        [*first, ray, "start", *arguments, *common, "--block"],
-        env=environment,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        start_new_session=True,
-    )
+    with log.open("wb") as told:
+        return subprocess.Popen(
+            [*first, ray, "start", *arguments, *common, "--block"],
+            env=environment,
+            stdout=told,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+
+
+def _has_joined(node: "subprocess.Popen[bytes]", log: Path, seconds: float = 120.0) -> bool:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end and node.poll() is None:
+        if "Ray runtime started" in log.read_text(errors="replace"):
+            return True
+        time.sleep(0.2)
+    kill_node(node)
+    return False
 
 
 def _wait_for_port(address: str, seconds: float = 120.0) -> None:

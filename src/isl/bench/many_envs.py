@@ -32,7 +32,7 @@ def compare(turns: int, cases: Sequence[Case] = CASES, seeds: Sequence[int] = SE
     compiling()
     print(f"Seeker on one core; medians of {turns} turns and of {len(seeds)} seeds")
     print(
-        "| environment | at once | steps/s | greedy return | after steps "
+        "| environment | at once | steps/CPU s | greedy return | after steps "
         "| bar | steps to it | seconds to it | seeds that reached it |"
     )
     print("|---|--:|--:|--:|--:|--:|--:|--:|--:|", flush=True)
@@ -51,10 +51,14 @@ def compare(turns: int, cases: Sequence[Case] = CASES, seeds: Sequence[int] = SE
 
 
 def speed(case: Case, turns: int) -> dict[int, float]:
-    """Environment steps per second of training, without compilation, by width."""
+    """Environment steps per CPU second of training, without compilation, by width.
+
+    It is CPU time because on a shared machine seconds say who else was at work: 16 environments
+    once seemed slower than one.
+    """
     contestants = {width: _contestant(case, width) for width in WIDTHS}
     take_turns(contestants.values(), turns)
-    return {width: 1 / each.median for width, each in contestants.items()}
+    return {width: 1 / each.cpu_median for width, each in contestants.items()}
 
 
 def _contestant(case: Case, width: int) -> Contestant:

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
     parser.add_argument(
         "--env",
         metavar="ID",
-        help="Gymnasium id or task; runs and models of compiled tasks know their own",
+        help="Gymnasium id, module:Name or task; runs and models of compiled tasks know their own",
     )
     parser.add_argument(
         "--episodes", type=shared.whole_number, default=20, metavar="N", help="seeds 0 to N-1"
@@ -59,7 +59,10 @@ def run(options: argparse.Namespace) -> ExitCode:
     model = load(target)
     env = options.env or model.env
     if env is None:  # never made from a name in a file: such a name can import a module
-        raise UsageError(f"give the environment; the model was trained on --env {model.task}")
+        named = model.task in gymnasium.registry
+        trained_on = f"--env {model.task}" if named else f"one called {model.task}"
+        hint = "" if named else " (--env takes an id, or module:Name of a class or function)"
+        raise UsageError(f"give the environment; the model was trained on {trained_on}{hint}")
     print(summary(_played(model, env, options), bool(options.max_steps)))
     return ExitCode.OK
 

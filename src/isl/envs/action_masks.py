@@ -55,7 +55,11 @@ def given(info: Any, method: Callable[[], Any] | None) -> Any:
 
 def in_info(info: Any) -> Any:
     """The mask in an info; None if there is none."""
-    return info.get(KEY) if isinstance(info, dict) else None
+    if not isinstance(info, dict):
+        return None
+    if KEY not in info and METHOD in info:
+        raise UsageError(f'gave info["{METHOD}"], which nobody reads; its name is "{KEY}"')
+    return info.get(KEY)
 
 
 def _number(space: Any) -> int:

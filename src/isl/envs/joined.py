@@ -86,12 +86,29 @@ def reading(space: spaces.Space[Any]) -> Reading:
         import jax
         import jax.numpy as jnp
 
-        light = x[..., :pixels].astype(jnp.float32) / 255
-        rest = x[..., pixels:].reshape(*x.shape[:-1], numbers, FLOAT_BYTES)
+        light, rest = x[..., :pixels].astype(jnp.float32) / 255, x[..., pixels:]
+        if x.dtype != jnp.uint8:  # from `without_bytes`
+            return jnp.concatenate([light, rest], axis=-1)
+        rest = rest.reshape(*x.shape[:-1], numbers, FLOAT_BYTES)
         floats = jax.lax.bitcast_convert_type(rest, jnp.float32)
         return jnp.concatenate([light, floats], axis=-1)
 
     return Reading(stored, encode, Joined(tuple(sections)), expand)
+
+
+def without_bytes(space: spaces.Space[Any]) -> Callable[..., Any]:
+    """Another `encode`, for exported programs: `expand` takes its float32 numbers too.
+
+    They are the pixels, 0 to 255, and then the other numbers: nothing has to be made of single
+    bytes, for which ONNX has no operation.
+    """
+    parts = sorted(encoding.parts(space), key=lambda part: not is_image(part.space))
+    flats = [flat for _, flat in map(encoding.flat_part, parts)]
+
+    def encode(obs: Any, xp: Any = np) -> Any:
+        return xp.concatenate([flat(obs, xp) for flat in flats], axis=-1)
+
+    return encode
 
 
 def _bytes_of_image(pixels: Any, xp: Any) -> Any:

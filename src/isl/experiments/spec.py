@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,7 +14,7 @@ from gymnasium.spaces import Space
 from isl import agents, envs
 from isl.agents import aliases
 from isl.agents.config import Config
-from isl.envs import spaces
+from isl.envs import named, spaces
 from isl.errors import UsageError
 from isl.experiments import presets
 from isl.nn import rates
@@ -194,11 +193,11 @@ def _with_courses(config: Config, steps: int) -> Config:
 @lru_cache(maxsize=64)
 def observations_of(task: str, kind: str = "auto", agent: str = "") -> spaces.Observations:
     """How an agent reads a Gymnasium environment; both its spaces are checked."""
-    import gymnasium
-
-    _check_gymnasium_id(task)
+    _check_name(task)
     try:
-        env = gymnasium.make(task)
+        env = named.make(task)
+    except UsageError:
+        raise
     except Exception as error:  # whatever the environment's own code raises
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise UsageError(f"{task} cannot be made: {reason}") from None
@@ -214,31 +213,20 @@ def observations_of(task: str, kind: str = "auto", agent: str = "") -> spaces.Ob
 
 def _scouted(reading: spaces.Observations, agent: str, task: str) -> spaces.Observations:
     """The reading, also where observations come back; for agents that make a difference of it."""
-    import gymnasium
-
     from isl.training.python_envs.scout import scouted
 
     if agents.load(agent).Config.recognises:
-        return scouted(reading, lambda: gymnasium.make(task))
+        return scouted(reading, lambda: named.make(task))
     if reading.kind == "recurring":
         raise UsageError(spaces.no_use_of_recurring(agents.label(agent)))
     return reading
 
 
-def _check_gymnasium_id(task: str) -> None:
+def _check_name(task: str) -> None:
     import gymnasium
 
-    module, colon, name = task.rpartition(":")
-    if colon:  # Gymnasium's way to name an environment and the module that registers it
-        try:
-            importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            raise UsageError(
-                f"no module named {error.name!r} for task {task!r}; "
-                "is its folder on PYTHONPATH or the package installed?"
-            ) from None
     try:
-        gymnasium.spec(name)
+        named.check(task)
     except gymnasium.error.Error:
         family = task.partition("/")[0]
         close = difflib.get_close_matches(task, gymnasium.registry, n=1, cutoff=0.75)

@@ -42,5 +42,6 @@ def export_policy(
         raise UsageError(f"cannot export to {path}: expected a name that ends in .onnx or .npz")
     program = program_of(agent, learner, observations, actions)
     program.about = {"isl": __version__, **about}
+    files.make_folder(path.parent)
     files.write_bytes(path, write(program))
     return program.left_out

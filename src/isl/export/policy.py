@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from isl.agents.base import Agent
 from isl.agents.seeker.rows import forgotten
-from isl.envs import encoding, spaces
+from isl.envs import encoding, joined, spaces
 from isl.envs.kinds import Recurring
 from isl.errors import UsageError
 from isl.export.graph import Value, graph_of, needed
@@ -37,9 +37,12 @@ def program_of(
     """From the environment's observations to its actions, and to what the agent believes."""
     program = Program(_inputs(observations.space))
     choose = _choice(agent, learner, observations)
+    space, encode = observations.space, observations.encode
+    if observations.kind == "parts":
+        encode = joined.without_bytes(space)
 
     def function(*parts: jax.Array) -> dict[str, jax.Array]:
-        found = choose(observations.encode(_nested(observations.space, parts), jnp))
+        found = choose(encode(_nested(space, parts), jnp))
         return {**found, ACTION: _decoded(actions.space, found[ACTION])}
 
     given = [(each.shape, jax.dtypes.canonicalize_dtype(each.dtype)) for each in program.inputs]

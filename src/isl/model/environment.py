@@ -9,11 +9,12 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import gymnasium
+import numpy as np
 from gymnasium.vector import VectorEnv
 
 from isl import envs
 from isl.agents.base import Agent
-from isl.envs import spaces
+from isl.envs import named, spaces
 from isl.envs.base import Environment
 from isl.envs.encoded import encoded
 from isl.errors import UsageError
@@ -74,6 +75,8 @@ def attach(
     environment is played in first, to see whether they come back.
     """
     limit = None if step_timeout is None else StepLimit(step_timeout)
+    if not isinstance(seed, int | np.integer):
+        raise UsageError(f"seed must be a whole number, got {seed!r}; leave it out for 0")
     if num_envs < 1:
         raise UsageError(f"num_envs must be at least 1, got {num_envs}")
     wish = _Wish(seed, num_envs, limit, read, scout)
@@ -207,7 +210,7 @@ def _host(env: Any, python_envs: Envs, task: str, seed: int) -> Attachment:
 
 def _make(name: str) -> gymnasium.Env[Any, Any]:
     try:
-        return gymnasium.make(name)
+        return named.make(name)
     except (gymnasium.error.Error, ModuleNotFoundError) as error:
         reason = " ".join(str(error).split())
         raise UsageError(

@@ -12,6 +12,7 @@ import gymnasium
 from gymnasium.spaces import Space
 
 from isl import envs
+from isl.envs import named
 from isl.envs.base import Environment
 from isl.envs.encoded import encoded
 from isl.errors import UsageError
@@ -102,11 +103,13 @@ def evaluations_of(
     if wish.episodes and (asked or not watched):
         player = _player(model, attached, eval_env)
         if player is None and asked:
-            raise UsageError("eval_freq needs eval_env: the model was given its environment made")
+            raise UsageError(
+                "eval_freq needs eval_env: the model's environment was given, not named"
+            )
         if player is None:
             model.say_once(
-                "no greedy evaluations: the model was given its environment made, so evaluating "
-                "needs another one, learn(eval_env=…)"
+                "no greedy evaluations: they need a second environment, and the model was given "
+                "one that is made; give another, learn(eval_env=…), or a function to the model"
             )
     return Evaluations(wish, budget, player=player, start=model.num_timesteps)
 
@@ -154,7 +157,7 @@ def playable(env: Any, render_mode: str | None = None) -> gymnasium.Env[Any, Any
     if isinstance(env, str) and not envs.is_compiled_task(env):
         drawn: dict[str, Any] = {} if render_mode is None else {"render_mode": render_mode}
         try:
-            return gymnasium.make(env, **drawn)  # not all of them take a `render_mode`
+            return named.make(env, **drawn)  # not all of them take a `render_mode`
         except (gymnasium.error.Error, ModuleNotFoundError) as error:
             reason = " ".join(str(error).split())
             raise UsageError(f"no environment called {env!r}: {reason}") from None

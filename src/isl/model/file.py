@@ -84,6 +84,7 @@ def write_model(model: Model, path: Path, replay: bool) -> None:
         meta["masked"] = True
     if model._observations.recorded is not None:
         meta["observations"] = model._observations.recorded
+    files.make_folder(path.parent)
     checkpoint.save_file(path, state, meta)
 
 

@@ -7,8 +7,10 @@ import time
 from contextlib import closing
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from isl.errors import UsageError
-from isl.model.callbacks import MaybeCallback, as_callback
+from isl.model.given_callbacks import MaybeCallback, as_callback
 from isl.model.progress import Bar
 from isl.nn.scheduled import planned
 from isl.training.evaluations import Evaluations
@@ -73,6 +75,8 @@ def learn(
 def check_budget(total_timesteps: int, log_interval: int) -> None:
     """Both are counts."""
     for name, value in (("total_timesteps", total_timesteps), ("log_interval", log_interval)):
+        if not isinstance(value, int | float | np.number) or value != value // 1:
+            raise UsageError(f"{name} must be a whole number, got {value!r}")
         if value < 1:
             raise UsageError(f"{name} must be at least 1, got {value}")
 

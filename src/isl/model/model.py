@@ -13,7 +13,7 @@ import logging
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from gymnasium.spaces import Space
 from numpy.typing import NDArray
@@ -21,11 +21,13 @@ from numpy.typing import NDArray
 from isl.agents import sb3_names
 from isl.envs import spaces
 from isl.errors import UsageError
-from isl.model.callbacks import MaybeCallback, as_callback, evaluates
+from isl.model import sb3_attributes
+from isl.model.callbacks import evaluates
 from isl.model.choices import configured, recognises
 from isl.model.environment import Attachment, attach
 from isl.model.evaluation import evaluations_of
 from isl.model.file import ModelFile, read_model, write_model
+from isl.model.given_callbacks import MaybeCallback, as_callback
 from isl.model.learning import check_budget, learn, plan_rates
 from isl.model.loading import MODELS, Build, loaded, move, other_space, restore
 from isl.model.parameters import with_parameters
@@ -99,6 +101,9 @@ class Model:
         self.verbose = checked_verbosity(verbose)
         self._attach(attached)
         self._made = attached.loop(self._agent)
+
+    if not TYPE_CHECKING:  # where it would allow every attribute
+        __getattr__ = sb3_attributes.missing
 
     # What is shown of a class: what `__init__` takes, although there is a `__new__`.
     __signature__ = inspect.Signature([*inspect.signature(__init__).parameters.values()][1:])

@@ -51,6 +51,8 @@ class Logger:
             # Only now: where PyTorch is installed, tensorboardX imports it, which takes seconds.
             from isl.storage.tensorboard import Log
 
+            if Path(folder).is_file():
+                raise UsageError(f"tensorboard_log={str(folder)!r} is a file; expected a folder")
             if step == 0:
                 self.folder = _run(Path(folder), run_name, 1)
             elif earlier is None or earlier.parent != Path(folder):

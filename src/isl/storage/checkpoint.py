@@ -52,6 +52,7 @@ _DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype(np.float64),
 }
 # Where the digest sits: right after the first characters of the header, which never vary.
+_ZIP = b"PK\x03\x04"
 _HEADER_START = b'{"__metadata__":{"isl":"'
 _DIGEST = slice(8 + len(_HEADER_START), 8 + len(_HEADER_START) + 64)
 
@@ -97,7 +98,13 @@ def verify_file(path: Path, max_bytes: int = MAX_MODEL_BYTES) -> None:
 
 
 def _check_seal(path: Path, stream: BinaryIO) -> None:
-    if stream.read(_DIGEST.start)[8:] != _HEADER_START:
+    begin = stream.read(_DIGEST.start)
+    if begin[:4] == _ZIP:
+        raise DamagedFile(
+            path,
+            "is not a checkpoint or model file of isl, but a zip archive, as of Stable-Baselines3",
+        )
+    if begin[8:] != _HEADER_START:
         raise DamagedFile(path, "is not a checkpoint or model file of isl")
     stream.seek(0)
     claimed, actual = _digests(stream)

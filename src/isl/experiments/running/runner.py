@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from isl.envs import named
 from isl.errors import Locked
 from isl.experiments.running import beliefs
 from isl.experiments.running.prepared import host_agent, prepare
@@ -133,16 +134,14 @@ def _host_loops(
     spec: RunSpec, runs: list[SeedRun], conduct: _Conduct
 ) -> Iterator[tuple[Loop, list[SeedRun]]]:
     """One seed after the other, each with an environment of its own."""
-    import gymnasium
-
     for run in runs:
-        made = gymnasium.make(spec.task)
+        made = named.make(spec.task)
         reading = spec.reading(made.observation_space)
         python_envs = PythonEnvs([made], spec.task, run.seed, conduct.limit, reading)
         with contextlib.closing(python_envs) as envs:
             agent = host_agent(spec, envs.observations, envs.actions.number)
             loop = HostLoop(agent, envs, spec.task, run.seed)
-            make = partial(gymnasium.make, spec.task)
+            make = partial(named.make, spec.task)
             player = PythonPlayer(agent, make, spec.task, run.seed, conduct.limit, spec.reading)
             run.evaluations.player = player
             found = run.load(loop)

@@ -18,6 +18,10 @@ from isl.errors import EnvironmentFault, UsageError
 from isl.training.python_envs.step_limit import Expired, StepLimit
 
 _LARGEST = float(np.finfo(np.float32).max)  # what rewards are stored as
+_INTERFACE = (  # for an error where the environment is called, not in its own code
+    "; expected Gymnasium's interface: reset(seed=…, options=…) gives (observation, info), "
+    "step(action) gives (observation, reward, terminated, truncated, info)"
+)
 
 
 class EnvGuard:
@@ -55,7 +59,9 @@ class EnvGuard:
             self._limit.__exit__()
         if isinstance(error, Exception | Expired):
             where = f", environment {self._env}" if self._width > 1 else ""
-            message = f"step {self.step} of {self._task}{where}: {_reason(error)}"
+            refused = isinstance(error, TypeError | ValueError) and traceback.tb_next is None
+            hint = _INTERFACE if refused and not isinstance(error, _Useless | UsageError) else ""
+            message = f"step {self.step} of {self._task}{where}: {_reason(error)}{hint}"
             raise EnvironmentFault(message) from error
 
     def observed(self, raw: Any) -> NDArray[Any]:
@@ -88,7 +94,11 @@ class EnvGuard:
 
     def rewarded(self, raw: Any) -> float:
         """One reward; raises if it is not a finite number of 32 bits."""
-        reward = float(raw)
+        try:
+            reward = float(raw)
+        except (TypeError, ValueError):
+            told = " ".join(repr(raw).split())
+            raise _Useless(f"gave the reward {told}, expected one number") from None
         if not -_LARGEST <= reward <= _LARGEST:
             raise _Useless(f"gave the reward {reward}, expected a finite number of 32 bits")
         return reward
