@@ -479,6 +479,8 @@ def test_sb3_evaluates_our_models(cartpole):
     evaluation = pytest.importorskip(
         "stable_baselines3.common.evaluation", reason="needs the extra `peers`"
     )
-    env = gymnasium.wrappers.RecordEpisodeStatistics(gymnasium.make("CartPole-v1"))
+    from stable_baselines3.common.monitor import Monitor
+
+    env = Monitor(gymnasium.make("CartPole-v1"))  # without it they warn
     mean, _ = evaluation.evaluate_policy(cartpole, env, n_eval_episodes=2)
     assert mean >= 1

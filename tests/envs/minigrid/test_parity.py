@@ -8,7 +8,7 @@ import pytest
 from isl.envs.minigrid import cells
 from tests.envs.minigrid.worlds import FULL, PAIRS, both, copied, stacked
 
-SEQUENCES = 300 if FULL else 24
+SEQUENCES = 300 if FULL else 60
 LENGTH = 120
 # Left, right, forward, pick up, drop, toggle, done: half of the sequences walk more than they turn.
 WALKING = np.array([2, 2, 6, 2, 1, 3, 1]) / 17
