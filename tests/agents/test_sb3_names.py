@@ -23,6 +23,7 @@ ASKED = [
     (Seeker, "exploration_fraction", "leave it out: this agent does not explore by"),
     (Seeker, "ent_coef", "here it is kappa"),
     (Seeker, "policy_kwargs", "here it is hidden"),
+    (Seeker, "net_arch", "here it is hidden"),
     (DQN, "tau", "leave it out: targets are copied whole"),
     (DQN, "n_steps", "leave it out: it is for learning from rollouts"),
     (DQN, "device", "leave it out: JAX chooses the device"),

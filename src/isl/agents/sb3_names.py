@@ -30,6 +30,7 @@ SB3 = {
     "policy_kwargs": Here(
         ("hidden",), 'the units of each layer; torso="mlp", "cnn" or a flax module is a choice too'
     ),
+    "net_arch": Here(("hidden",), "the units of each layer"),
     "learning_rate": Here(
         ("lr", "lr_q", "lr_v", "lr_pi", "lr_u", "lr_rho", "lr_ell", "lr_codes"),
         'a number, a function of what remains of the training, or "linear:5e-4"',
