@@ -20,7 +20,7 @@ UNSAFE_METHODS = {("os", "system"), ("os", "popen"), ("yaml", "load"), ("yaml", 
 # Who imports modules by computed names. Nothing that is read from a file reaches them.
 IMPORTING = {
     "agents/__init__.py": "the agent that the user names: the door for their own code",
-    "experiments/spec.py": "the module that registers the Gymnasium environment the user names",
+    "envs/named.py": "the module of the environment that the user names",
     "cli/main.py": "one of our own commands",
     "bench/peers.py": "one of two peers, named in the file itself",
     "analysis/scores.py": "a part of rliable",

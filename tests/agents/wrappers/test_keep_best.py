@@ -12,7 +12,7 @@ import pytest
 from isl.agents import base
 from isl.agents.base import Agent, Schedule, Transition
 from isl.agents.wrappers import keep_best
-from isl.agents.wrappers.keep_best import CHALLENGER, CHAMPION, EXPLORE, PRACTISE
+from isl.agents.wrappers.keep_best import CHALLENGER, CHAMPION, EXPLORE, PRACTISE, Policies
 
 NOW = 49  # the action that the newest values call best
 
@@ -51,8 +51,8 @@ def values(learner: Inner, policy: jax.Array, obs: Any) -> jax.Array:
 
 
 def kept(share: float = 1.0, practice: float = 0.0) -> Agent:
-    newest = lambda learner: learner.policy  # noqa: E731
-    return keep_best.keep_best(explorer(), 50, share, newest, values, practice=practice)
+    policies = Policies(lambda learner: learner.policy, values)
+    return keep_best.keep_best(explorer(), 50, share, policies, practice=practice)
 
 
 OBS, KEY = jnp.zeros(1), jax.random.key(0)
@@ -105,9 +105,8 @@ def steps_of(agent: Agent, own: dict[int, int], episodes: int) -> dict[int, int]
 
 
 def test_before_the_first_reward_everything_is_exploration():
-    rewarded = lambda inner: inner.policy >= 2  # noqa: E731
-    newest = lambda learner: learner.policy  # noqa: E731
-    agent = keep_best.keep_best(explorer(), 50, 1.0, newest, values, rewarded=rewarded)
+    policies = Policies(lambda inner: inner.policy, values, lambda inner: inner.policy >= 2)
+    agent = keep_best.keep_best(explorer(), 50, 1.0, policies)
     learner = updated(agent, agent.init(KEY))
     assert agent.begin_episode(learner, KEY).role == EXPLORE
     learner = updated(agent, learner)

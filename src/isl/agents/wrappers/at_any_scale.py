@@ -16,7 +16,7 @@ from gymnasium.spaces import Space
 
 from isl.agents.base import Agent
 from isl.agents.weariness import Weariness, places
-from isl.agents.wrappers.keep_best import explores, keep_best
+from isl.agents.wrappers.keep_best import Policies, explores, keep_best
 from isl.agents.wrappers.normalise_observations import Statistics, normalise, normalised, pixels_of
 from isl.agents.wrappers.scale_rewards import in_units, or_one
 from isl.agents.wrappers.stretches import with_stretches
@@ -83,9 +83,8 @@ def at_any_scale(
     weary, place = None, places(space, repeat_cost)
     if place is not None:
         weary = Weariness(place, lambda policy: repeat_cost * or_one(policy.unit), num_actions)
-    agent = keep_best(
-        agent, num_actions, greedy_share, newest, values_of, weary, practice, rewarded
-    )
+    policies = Policies(newest, values_of, rewarded)
+    agent = keep_best(agent, num_actions, greedy_share, policies, weary, practice)
     if not isinstance(space, Symbols) or longest_stretch == 1:
         return agent
     wanders = explores if practice else None  # practice is there to show what follows

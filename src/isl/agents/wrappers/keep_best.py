@@ -46,6 +46,18 @@ TURN_OF = (0, 1, 1, 2)  # champion and challenger share their turns
 SLIPS = 0.05  # share of random actions in practice
 
 
+def _always(learner: Any) -> jax.Array:
+    return jnp.ones((), jnp.bool_)
+
+
+class Policies(NamedTuple):
+    """The greedy policies of an agent, by its learner."""
+
+    newest: Callable[[Any], Any]  # the parameters of the newest one
+    values: Callable[[Any, Any, jax.Array], jax.Array]  # of all actions: parameters, observation
+    rewarded: Callable[[Any], jax.Array] = _always  # whether it knows of any reward
+
+
 class Score(NamedTuple):
     """The returns of a policy."""
 
@@ -80,11 +92,9 @@ def keep_best(
     agent: Agent,
     num_actions: int,
     share: float,
-    newest: Callable[[Any], Any],
-    values: Callable[[Any, Any, jax.Array], jax.Array],
+    policies: Policies,
     weary: Weariness | None = None,
     practice: float = 0.0,
-    rewarded: Callable[[Any], jax.Array] = lambda inner: jnp.ones((), jnp.bool_),
 ) -> Agent:
     """`agent`, whose greedy policy is the best of those that were tried.
 
@@ -93,12 +103,11 @@ def keep_best(
             practises with `exploit`, which has the newest values.
         num_actions: how many there are.
         share: of the steps that are played greedily.
-        newest: the parameters of the greedy policy, from the agent's learner.
-        values: of all actions, from the agent's learner, such parameters and an observation.
+        policies: the agent's greedy ones. All episodes explore until it knows of a reward.
         weary: what repetition costs a greedy policy; None: nothing.
         practice: share of the other steps, which the newest values play with random slips.
-        rewarded: from the agent's learner, whether it knows of any reward. Until then all explore.
     """
+    newest, values, rewarded = policies
 
     def init(key: jax.Array) -> Learner:
         inner = agent.init(key)
