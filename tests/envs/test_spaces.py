@@ -222,6 +222,14 @@ def test_a_space_without_content_is_refused(space):
         spaces.observations(space)
 
 
+def test_a_part_that_cannot_be_read_may_be_left_out():
+    space = gym.Dict({"image": gym.Box(0, 1, (2,)), "mission": gym.Text(5)})
+    told = r"FilterObservation\(env, \['image'\]\) leaves that part out"
+    with pytest.raises(UsageError, match=told) as error:
+        spaces.observations(space)
+    assert "\n" not in str(error.value)
+
+
 @pytest.mark.parametrize(
     "space", [gym.Text(5), gym.Dict({"a": gym.Text(5)}), gym.Sequence(gym.Discrete(2))]
 )

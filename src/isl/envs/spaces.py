@@ -303,8 +303,14 @@ def _check_parts(space: spaces.Space[Any], part: spaces.Space[Any]) -> None:
     elif isinstance(part, encoding.SIMPLE) and 0 not in (part.shape or ()):
         return
     where = "" if part is space else f" (its part {in_one_line(part)})"
+    hint = ""
+    if isinstance(space, spaces.Dict) and part in space.spaces.values():
+        others = [name for name, each in space.spaces.items() if each is not part]
+        if others:
+            hint = f"; gymnasium.wrappers.FilterObservation(env, {others}) leaves that part out"
     raise UsageError(
-        f"observation space {in_one_line(space)}{where} is not supported; expected {_OBSERVATIONS}"
+        f"observation space {in_one_line(space)}{where} is not supported; "
+        f"expected {_OBSERVATIONS}{hint}"
     )
 
 
